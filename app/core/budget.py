@@ -1,0 +1,72 @@
+"""What a piece of work may spend on models and time, and what it has spent so far."""
+
+import time
+from collections.abc import Callable
+from decimal import Decimal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.core.verdict import Allowed, Refused, Verdict
+
+
+class Spent(BaseModel):
+    """What was spent. `usd` counts the calls whose model has a known price; `unpriced_calls` the rest."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    usd: Decimal = Decimal(0)
+    unpriced_calls: int = 0
+    model_seconds: float = 0.0
+
+    def plus(self, other: "Spent") -> "Spent":
+        return Spent(
+            calls=self.calls + other.calls,
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            usd=self.usd + other.usd,
+            unpriced_calls=self.unpriced_calls + other.unpriced_calls,
+            model_seconds=self.model_seconds + other.model_seconds,
+        )
+
+
+class Cap(BaseModel):
+    """The most that one piece of work may spend. Every limit is hard."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    usd: Decimal = Field(gt=0)
+    calls: int = Field(gt=0)
+    minutes: int = Field(gt=0)
+
+
+class Meter:
+    """Counts spending against a cap. The one place where money is about to be spent asks `may_call` first.
+
+    A call that was billed is charged even when its answer could not be used.
+    """
+
+    def __init__(self, cap: Cap, already: Spent | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self.cap = cap
+        self.spent = already or Spent()
+        self._clock = clock
+        self._began = clock()
+
+    def may_call(self) -> Verdict:
+        """Allowed while every limit has room for one more call."""
+        minutes = (self._clock() - self._began) / 60
+        if self.spent.calls >= self.cap.calls:
+            return Refused(f"The budget of {self.cap.calls} model calls is used up.")
+        if self.spent.usd >= self.cap.usd:
+            return Refused(f"The budget of ${self.cap.usd} is used up.")
+        if minutes >= self.cap.minutes:
+            return Refused(f"The time budget of {self.cap.minutes} minutes is used up.")
+        return Allowed()
+
+    def charge(self, spent: Spent) -> None:
+        """Adds one call's spending."""
+        self.spent = self.spent.plus(spent)
