@@ -1,0 +1,113 @@
+"""The belt table: which belt does which effect, and how far it reaches.
+
+The one source of this. `app.yml`, the mint's rules, the queue routing and the network policies are checked
+against it by tests.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal
+
+Level = Literal["read", "write"]
+Permissions = Mapping[str, Level]
+
+
+class Belt(StrEnum):
+    """A role with its own queue, tools, keys and reach."""
+
+    PLANNER = "planner"
+    EXECUTOR = "executor"
+    PUBLISHER = "publisher"
+
+
+class EffectKind(StrEnum):
+    """What we can owe the world."""
+
+    DRAFT_PLAN = "draft_plan"
+    EXECUTE = "execute"
+    LOOK_UP_AUTHORITY = "look_up_authority"
+    SAY = "say"
+    REACT = "react"
+    OPEN_DRAFT = "open_draft"
+
+
+class Needs(StrEnum):
+    """What the mint must find in the ledger before it cuts a token for an effect."""
+
+    OWED = "the effect is owed and claimed by the caller"
+    GRANT = "a live Grant, and the approval and its giver's permission read again from GitHub"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far one effect reaches: its belt, the token it may hold for one repository id, and its vendors."""
+
+    belt: Belt
+    permissions: Permissions
+    needs: Needs = Needs.OWED
+    where_granted: Permissions = field(default_factory=dict)
+    """Permissions used only where the installation has them."""
+    model: bool = False
+    box: bool = False
+
+
+def _only(**permissions: Level) -> Permissions:
+    return MappingProxyType(permissions)
+
+
+REACH: Mapping[EffectKind, Reach] = MappingProxyType(
+    {
+        EffectKind.DRAFT_PLAN: Reach(
+            Belt.PLANNER,
+            _only(metadata="read", contents="read", issues="read", pull_requests="read"),
+            where_granted=_only(checks="read"),
+            model=True,
+            box=True,
+        ),
+        EffectKind.EXECUTE: Reach(
+            Belt.EXECUTOR, _only(metadata="read", contents="read"), needs=Needs.GRANT, model=True, box=True
+        ),
+        EffectKind.LOOK_UP_AUTHORITY: Reach(
+            Belt.PUBLISHER,
+            _only(metadata="read", contents="read", issues="read", pull_requests="read"),
+            where_granted=_only(members="read"),
+        ),
+        EffectKind.SAY: Reach(Belt.PUBLISHER, _only(metadata="read", issues="write", pull_requests="write")),
+        EffectKind.REACT: Reach(Belt.PUBLISHER, _only(metadata="read", issues="write")),
+        EffectKind.OPEN_DRAFT: Reach(
+            Belt.PUBLISHER,
+            _only(metadata="read", contents="write", pull_requests="write"),
+            needs=Needs.GRANT,
+        ),
+    }
+)
+
+WATCH: Reach = Reach(Belt.PUBLISHER, _only(metadata="read", issues="read"))
+"""Reading the reactions on plan comments that wait in one repository: no effect, since nothing is owed."""
+
+EVENTS = (
+    "issues",
+    "issue_comment",
+    "pull_request",
+    "label",
+    "repository",
+    "push",
+)
+"""What the App subscribes to (github-facts 13). Installation events come by themselves and may not be listed (92)."""
+
+
+def belt_of(kind: EffectKind) -> Belt:
+    """The belt that does this effect."""
+    return REACH[kind].belt
+
+
+def app_permissions() -> dict[str, Level]:
+    """What the App must ask for: for each permission, the highest level that any effect always needs."""
+    asked: dict[str, Level] = {}
+    for reach in (*REACH.values(), WATCH):
+        for name, level in {**reach.where_granted, **reach.permissions}.items():
+            if asked.get(name) != "write":
+                asked[name] = level
+    return asked

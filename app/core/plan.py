@@ -1,0 +1,211 @@
+"""The plan: the versioned contract between planner, maintainer and executor.
+
+Its evolution is append-only. A released field keeps its name, place and meaning; a new one comes last with a
+default; a new shape is a new `schema` number.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+PLAN_SCHEMA: Literal["countersign.plan/1"] = "countersign.plan/1"
+
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+CommitId = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
+"""A commit id; not assumed to be SHA-1 (github-facts 97)."""
+Line = Annotated[int, Field(ge=1, le=10_000_000)]
+Words = Annotated[str, Field(min_length=1, max_length=4_000)]
+ShortWords = Annotated[str, Field(min_length=1, max_length=600)]
+RepoPath = Annotated[str, Field(min_length=1, max_length=4_096)]
+
+
+class PlanPart(BaseModel):
+    """What all parts share: they do not change once made, and unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+class Evidence(PlanPart):
+    """A place in the repository at the base commit, and what it shows. Code verifies that the lines exist."""
+
+    path: RepoPath
+    start: Line
+    end: Line
+    shows: Words
+
+    @model_validator(mode="after")
+    def _lines_in_order(self) -> "Evidence":
+        if self.end < self.start:
+            raise ValueError(f"evidence in {self.path} ends (line {self.end}) before it starts ({self.start})")
+        return self
+
+
+class Who(StrEnum):
+    """Who carries a step out: the executor's model, or the planner's model in the executor's belt."""
+
+    STANDARD = "standard"
+    STRONG = "strong"
+
+
+class StepTool(StrEnum):
+    """The tools that a step may use; reading is always among them."""
+
+    READ = "read_file"
+    SEARCH = "search"
+    REPLACE = "replace"
+    CREATE = "create_file"
+    DELETE = "delete_file"
+    MOVE = "move_file"
+
+
+class _StepShape(PlanPart):
+    id: Annotated[int, Field(ge=1, le=999)]
+    path: RepoPath
+    intent: Words
+    constraints: tuple[ShortWords, ...] = ()
+    tools: tuple[StepTool, ...]
+    done_when: Words
+    who: Who = Who.STANDARD
+
+
+class ChangeFile(_StepShape):
+    """Changes one existing file."""
+
+    kind: Literal["change"] = "change"
+    tools: tuple[StepTool, ...] = (StepTool.READ, StepTool.SEARCH, StepTool.REPLACE)
+
+
+class CreateFile(_StepShape):
+    """Creates one new file, with mode 100644."""
+
+    kind: Literal["create"] = "create"
+    tools: tuple[StepTool, ...] = (StepTool.READ, StepTool.SEARCH, StepTool.CREATE, StepTool.REPLACE)
+
+
+class DeleteFile(_StepShape):
+    """Deletes one file."""
+
+    kind: Literal["delete"] = "delete"
+    tools: tuple[StepTool, ...] = (StepTool.READ, StepTool.SEARCH, StepTool.DELETE)
+
+
+class MoveFile(_StepShape):
+    """Moves one file to `to` and may change it there."""
+
+    kind: Literal["move"] = "move"
+    to: RepoPath
+    tools: tuple[StepTool, ...] = (StepTool.READ, StepTool.SEARCH, StepTool.MOVE, StepTool.REPLACE)
+
+
+Step = Annotated[ChangeFile | CreateFile | DeleteFile | MoveFile, Field(discriminator="kind")]
+
+
+class Expectation(StrEnum):
+    """What a check must show."""
+
+    PASSES = "passes"
+    FAILS_BEFORE_PASSES_AFTER = "fails_before_passes_after"
+
+
+class Check(PlanPart):
+    """A named command with its exact argument vector. There is no shell text in a plan."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:-]{0,63}$")]
+    argv: Annotated[tuple[str, ...], Field(min_length=1, max_length=64)]
+    paths: tuple[RepoPath, ...] = ()
+    expect: Expectation = Expectation.PASSES
+
+
+class PlanBudget(PlanPart):
+    """Hard caps of the execution. Money is a decimal string in US dollars, since canonical JSON has no decimals."""
+
+    usd: Annotated[str, Field(pattern=r"^[0-9]{1,6}(\.[0-9]{1,4})?$")]
+    calls: Annotated[int, Field(ge=1, le=10_000)]
+    minutes: Annotated[int, Field(ge=1, le=1_440)]
+    files: Annotated[int, Field(ge=1, le=1_000)]
+    lines: Annotated[int, Field(ge=1, le=100_000)]
+
+
+class TemplatePin(PlanPart):
+    """The template that shaped the plan."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+    version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
+
+
+class ModelPins(PlanPart):
+    """The models that made the plan and will carry it out."""
+
+    planner: str
+    executor: str
+    reviewer: str
+
+
+class Plan(PlanPart):
+    """The contract. The executor can do nothing that it does not say."""
+
+    schema_: Annotated[Literal["countersign.plan/1"], Field(alias="schema")] = PLAN_SCHEMA
+    run: Annotated[str, Field(pattern=r"^[a-z0-9-]{6,40}$")]
+    version: Annotated[int, Field(ge=1, le=999)]
+    template: TemplatePin
+    models: ModelPins
+    repository_id: Annotated[int, Field(ge=1, lt=2**53)]
+    issue_number: Annotated[int, Field(ge=1, lt=2**53)]
+    issue_digest: Sha256
+    base_branch: Annotated[str, Field(min_length=1, max_length=255)]
+    base_commit: CommitId
+    summary: Words
+    hypothesis: Words
+    evidence: Annotated[tuple[Evidence, ...], Field(min_length=1, max_length=40)]
+    constraints: tuple[ShortWords, ...] = ()
+    out_of_scope: tuple[ShortWords, ...] = ()
+    risks: tuple[ShortWords, ...] = ()
+    steps: Annotated[tuple[Step, ...], Field(min_length=1, max_length=300)]
+    checks: Annotated[tuple[Check, ...], Field(max_length=20)]
+    stop_conditions: tuple[ShortWords, ...] = ()
+    budget: PlanBudget
+    hosts: tuple[Annotated[str, Field(pattern=r"^[a-z0-9.-]+:\d{1,5}$")], ...] = ()
+    protected_paths: tuple[RepoPath, ...] = ()
+
+    @model_validator(mode="after")
+    def _step_ids_rise(self) -> "Plan":
+        ids = [step.id for step in self.steps]
+        if ids != sorted(set(ids)):
+            raise ValueError("step ids must be different and rising")
+        return self
+
+    def paths(self) -> frozenset[str]:
+        """Every path that a step names; a moved file counts twice."""
+        named = {step.path for step in self.steps}
+        return frozenset(named | {step.to for step in self.steps if isinstance(step, MoveFile)})
+
+
+TEST_FOLDERS = ("tests", "test", "__tests__", "spec")
+
+
+def sibling_tests(path: str) -> frozenset[str]:
+    """File names that count as the tests beside `path`, without their folder.
+
+    The stated rule: a file so named is in scope where it stands in the touched file's folder or below a folder
+    called tests, test, __tests__ or spec, so that a sibling test needs no amendment.
+    """
+    name = path.rsplit("/", 1)[-1]
+    stem, dot, ending = name.rpartition(".")
+    if not dot or not stem:
+        return frozenset()
+    forms = (f"test_{stem}", f"{stem}_test", f"{stem}.test", f"{stem}.spec", f"{stem}Test", f"{stem}_spec")
+    return frozenset(f"{form}.{ending}" for form in forms)
+
+
+def in_scope(plan: Plan, path: str) -> bool:
+    """True when the plan names `path`, or it is a test beside a file that the plan touches."""
+    if path in plan.paths():
+        return True
+    folder, _, name = path.rpartition("/")
+    for touched in plan.paths():
+        if name not in sibling_tests(touched):
+            continue
+        if folder == touched.rpartition("/")[0] or set(folder.split("/")) & set(TEST_FOLDERS):
+            return True
+    return False

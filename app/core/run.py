@@ -1,0 +1,209 @@
+"""The run: its states. A state carries its evidence; there is no approved run without a digest and a person."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from app.core.budget import Spent
+from app.core.issue import Person
+from app.core.plan import CommitId, Sha256
+from app.core.policy import Policy
+
+
+class Part(BaseModel):
+    """What facts, states and effects share: they never change, and unknown fields are refused."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Request(Part):
+    """What was asked for: one label on one issue."""
+
+    run: str
+    installation_id: int
+    repository_id: int
+    repository: str
+    """`owner/name` when the label was set; the id is what counts after a rename."""
+    issue_number: int
+    issue_title: str
+    issue_digest: Sha256
+    """The issue's text as it stood in the delivery of the label."""
+    label: str
+    label_word: str = ""
+    """What stood behind the colon of the label, if anything; the policy maps it to a template."""
+    author: Person | None
+    labeller: Person | None
+
+
+class Proposal(Part):
+    """A plan on offer."""
+
+    version: int
+    digest: Sha256
+    base_branch: str
+    base_commit: CommitId
+    issue_digest: Sha256
+    drafted_at: datetime
+    expires_at: datetime
+    comment_id: int | None = None
+    comment_node_id: str = ""
+    comment_digest: str = ""
+    """Digest of the comment's text as GitHub gave it back when it was posted."""
+    issue_changed: bool = False
+
+
+class ApprovalSource(StrEnum):
+    """How a person said yes."""
+
+    COMMENT = "comment"
+    REACTION = "reaction"
+
+
+class Approval(Part):
+    """Who approved which digest, on which base and issue snapshot, with which permission, how, when, until when."""
+
+    person: Person
+    permission: str
+    role_name: str
+    source: ApprovalSource
+    source_id: int
+    """Id of the approving comment, or of the reaction."""
+    source_digest: str = ""
+    """Digest of the approving comment's text."""
+    plan_version: int
+    plan_digest: Sha256
+    base_commit: CommitId
+    issue_digest: Sha256
+    approved_at: datetime
+    expires_at: datetime
+
+
+class PullRequest(Part):
+    """The pull request that was opened."""
+
+    number: int
+    url: str
+    branch: str
+    commit: CommitId
+    draft: bool
+
+
+class ClosedReason(StrEnum):
+    """Why a run ended."""
+
+    MERGED = "merged"
+    PULL_REQUEST_CLOSED = "pull_request_closed"
+    NOT_ALLOWED = "not_allowed"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+    CANCELLED = "cancelled"
+    STALE = "stale"
+    FAILED = "failed"
+
+
+class _State(Part):
+    request: Request
+    policy: Policy | None = None
+    """The policy that let the label through; read again at each decision."""
+    spent: Spent = Spent()
+    last_version: int = 0
+
+
+class Wanted(_State):
+    """Somebody set the label; no plan yet. `allowed` once the labeller's authority was found."""
+
+    name: Literal["wanted"] = "wanted"
+    allowed: bool = False
+
+
+class NeedsInput(_State):
+    """The planner asked the issue's author a question."""
+
+    name: Literal["needs_input"] = "needs_input"
+    question: str
+
+
+class Proposed(_State):
+    """A plan waits for a maintainer. `drafting` while a revision of it is being made."""
+
+    name: Literal["proposed"] = "proposed"
+    proposal: Proposal
+    drafting: bool = False
+
+
+class Approved(_State):
+    """A person approved exactly this plan; the executor may work."""
+
+    name: Literal["approved"] = "approved"
+    proposal: Proposal
+    approval: Approval
+    held: str = ""
+    """Why execution waits (no box here, say); empty while it does not."""
+
+
+class Built(_State):
+    """The steps are done and the checks were shown; a draft is owed."""
+
+    name: Literal["built"] = "built"
+    proposal: Proposal
+    approval: Approval
+    patch_ref: Sha256
+    report_ref: Sha256
+
+
+class Published(_State):
+    """The draft pull request is open; the rest is a person's review."""
+
+    name: Literal["published"] = "published"
+    proposal: Proposal
+    approval: Approval
+    report_ref: Sha256
+    pull: PullRequest
+
+
+class Closed(_State):
+    """The run ended."""
+
+    name: Literal["closed"] = "closed"
+    reason: ClosedReason
+    words: str
+    remedy: str = ""
+    pull: PullRequest | None = None
+    report_ref: str = ""
+
+
+State = Annotated[
+    Wanted | NeedsInput | Proposed | Approved | Built | Published | Closed, Field(discriminator="name")
+]
+
+
+class _Seal:
+    """Held by this module alone, so that nobody else can make a Grant."""
+
+
+_SEAL = _Seal()
+
+
+class Grant:
+    """The right to execute and to publish exactly one plan. Only an approved run yields one."""
+
+    __slots__ = ("approval", "proposal", "request")
+
+    def __init__(self, seal: _Seal, state: Approved | Built) -> None:
+        if seal is not _SEAL:
+            raise PermissionError("a Grant is made by grant_of(), from an approved run")
+        self.request = state.request
+        self.proposal = state.proposal
+        self.approval = state.approval
+
+
+def grant_of(state: State, now: datetime) -> Grant | None:
+    """The run's grant, or None where there is no live approval: not approved, another digest, or expired."""
+    if not isinstance(state, Approved | Built):
+        return None
+    if state.approval.plan_digest != state.proposal.digest or now >= state.approval.expires_at:
+        return None
+    return Grant(_SEAL, state)
