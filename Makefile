@@ -1,0 +1,59 @@
+# Countersign. `make help` says what there is.
+#
+# Where packages come from is pip's and the system package manager's own configuration; nothing here names a host.
+
+SHELL := /bin/bash
+MAKEFLAGS += --no-print-directory --no-builtin-rules
+.DEFAULT_GOAL := help
+.PHONY: help run test lint bench lock clean system-run system-test environment environment-test
+
+BIN := .venv/bin
+PYTEST_ARGS ?= -n auto
+
+help: ## What there is to type
+	@echo "Countersign: label an issue, approve the exact plan, review the draft pull request."
+	@echo
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@echo
+	@echo "  make run AUTO=1 OUT=dir    plays the maintainer's part by itself and leaves the result in dir"
+	@echo "  make run REPO=path ISSUE=file    a repository folder and an issue of your own (needs ANTHROPIC_API_KEY)"
+	@echo "  make run PORT=8080    where the web process listens"
+	@echo "  make lock UPGRADE=1    takes the newest of everything"
+
+run: system-run environment ## Start everything on this machine, with a GitHub look-alike
+	@$(BIN)/countersign demo $(if $(AUTO),--auto) $(if $(OUT),--out "$(OUT)") $(if $(REPO),--repo "$(REPO)") $(if $(ISSUE),--issue "$(ISSUE)")
+
+test: system-test environment-test ## The whole suite: ruff, mypy, import-linter, pytest
+	@failed=; \
+	$(MAKE) lint || failed=1; \
+	$(BIN)/pytest $(PYTEST_ARGS) || failed=1; \
+	test -z "$$failed"
+
+lint: environment-test ## Only ruff, mypy and import-linter
+	@failed=; \
+	$(BIN)/ruff check app worker infra tests || failed=1; \
+	$(BIN)/mypy || failed=1; \
+	$(BIN)/lint-imports --no-logo || failed=1; \
+	test -z "$$failed"
+
+bench: system-run environment-test ## The numbers: seconds, memory, receiver
+	@$(BIN)/python -m infra.bench
+
+lock: ## Write the lock files anew from pyproject.toml
+	@infra/install/lock.sh
+
+clean: ## Remove the environment, caches and what runs left here
+	@rm -rf .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .grimp_cache build out *.egg-info
+	@find app worker infra tests plan_templates -name __pycache__ -type d -prune -exec rm -rf {} +
+
+system-run:
+	@infra/install/system.sh run
+
+system-test: system-run
+	@infra/install/system.sh test
+
+environment:
+	@infra/install/environment.sh run
+
+environment-test:
+	@infra/install/environment.sh test

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# Sees to the system packages.
+#
+#   system.sh run     what the product needs; stops with the one line to type where it may not install
+#   system.sh test    what the tests need besides; names what is missing and goes on, in CI it stops
+#   system.sh venv PYTHON   the half of Python's venv module that Debian and Ubuntu ship apart
+#
+# It says nothing and starts nothing when everything is there.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+. "$here/saying.sh"
+
+has_postgres() {
+    command -v postgres >/dev/null 2>&1 || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null
+}
+
+is_there() {
+    case $1 in
+        bubblewrap) command -v bwrap >/dev/null 2>&1 ;;
+        ripgrep) command -v rg >/dev/null 2>&1 ;;
+        postgresql) has_postgres ;;
+        *) command -v "$1" >/dev/null 2>&1 ;;
+    esac
+}
+
+purpose() {
+    case $1 in
+        bubblewrap) echo "the sealed box in which commands of a repository run" ;;
+        ripgrep) echo "searching a snapshot of a repository" ;;
+        git) echo "keeping a mirror of a repository" ;;
+        redis-server) echo "tests of the set-up with Redis; each test run starts its own server" ;;
+        postgresql) echo "tests of the set-up with PostgreSQL; each test run starts its own server" ;;
+        *-venv) echo "making a Python environment" ;;
+    esac
+}
+
+# The line a person would type to install packages here.
+line_to_type() {
+    if command -v apt-get >/dev/null 2>&1; then
+        echo "sudo apt-get install -y $*"
+    elif command -v dnf >/dev/null 2>&1; then
+        echo "sudo dnf install -y $*" | sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/ [^ ]*-venv//'
+    elif command -v pacman >/dev/null 2>&1; then
+        echo "sudo pacman -S --needed $*" | sed 's/redis-server/valkey/; s/ [^ ]*-venv//'
+    elif command -v zypper >/dev/null 2>&1; then
+        echo "sudo zypper install $*" | sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/ [^ ]*-venv//'
+    else
+        echo "(with this system's package manager) install $*"
+    fi
+}
+
+known_to_apt() {
+    local name
+    for name in "$@"; do
+        apt-cache policy "$name" 2>/dev/null | grep -q 'Candidate: [^(]' || return 1
+    done
+}
+
+# Installs with apt-get; what it prints is shown only when it fails.
+apt_install() {
+    local prefix log
+    prefix=$(rights) || return 1
+    log=$(mktemp)
+    # shellcheck disable=SC2086  # the prefix is empty or two words
+    if ! {
+        { known_to_apt "$@" || $prefix apt-get update -q; } &&
+            { $prefix env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" ||
+                { $prefix apt-get update -q &&
+                    $prefix env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"; }; }
+    } >"$log" 2>&1 </dev/null; then
+        tail -n 15 "$log" >&2
+        rm -f "$log"
+        return 1
+    fi
+    rm -f "$log"
+}
+
+missing=()
+look_for() {
+    local name
+    missing=()
+    for name in "$@"; do
+        is_there "$name" || missing+=("$name")
+    done
+}
+
+# Installs what is missing of the named packages; fails when something is still missing.
+see_to() {
+    look_for "$@"
+    [ ${#missing[@]} = 0 ] && return 0
+    if command -v apt-get >/dev/null 2>&1 && rights >/dev/null; then
+        local name
+        for name in "${missing[@]}"; do
+            say "Installing $name: $(purpose "$name")."
+        done
+        apt_install "${missing[@]}" || say "The package manager did not succeed."
+        look_for "$@"
+    fi
+    [ ${#missing[@]} = 0 ]
+}
+
+case ${1:-} in
+    run)
+        see_to bubblewrap ripgrep git || stop "Missing: ${missing[*]}. Please type this line, then try again:
+  $(line_to_type "${missing[@]}")"
+        ;;
+    test)
+        if ! see_to bubblewrap ripgrep git redis-server postgresql; then
+            in_ci && stop "In CI nothing may be left out, and these are missing: ${missing[*]}."
+            say "Missing: ${missing[*]}. What needs them is left out and named at the end. To have it all:
+  $(line_to_type "${missing[@]}")"
+        fi
+        ;;
+    venv)
+        package="python$("$2" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
+        say "Installing $package: $(purpose "$package")."
+        if ! command -v apt-get >/dev/null 2>&1 || ! apt_install "$package"; then
+            stop "Python's venv module is not complete. Please type this line, then try again:
+  $(line_to_type "$package")"
+        fi
+        ;;
+    *) stop "Say run, test or venv." ;;
+esac
