@@ -1,0 +1,116 @@
+"""What every test may ask for: an empty database on PostgreSQL or SQLite, an empty Redis; and how a test is left out.
+
+A test is left out only when something is missing on the machine. It is then named at the end, with the reason; in
+CI it fails instead.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fakes import services
+
+SERVERS = pytest.StashKey[services.Servers]()
+
+
+def in_ci() -> bool:
+    """Whether nothing may be left out."""
+    return os.environ.get("CI", "").lower() in {"1", "true"}
+
+
+def leave_out(reason: str) -> None:
+    """Skip the running test with a reason; in CI fail it."""
+    if in_ci():
+        pytest.fail(f"In CI nothing may be left out: {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    given = getattr(config, "workerinput", None)
+    if given is None:
+        config.stash[SERVERS] = services.new_servers()
+    else:
+        config.stash[SERVERS] = services.Servers(Path(given["servers_room"]), given["servers_owner"])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Any) -> None:
+    """Tell an xdist worker where the session's servers are."""
+    servers = node.config.stash[SERVERS]
+    node.workerinput.update(servers_room=str(servers.room), servers_owner=servers.owner)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if SERVERS in config.stash and not hasattr(config, "workerinput"):
+        config.stash[SERVERS].end()
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("needs_userns") and (reason := services.why_no_namespaces()):
+        leave_out(reason)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """In CI a session that left anything out has failed."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter and in_ci() and reporter.stats.get("skipped") and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Name what was left out, grouped by reason."""
+    reasons: dict[str, int] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        reason = reason.removeprefix("Skipped: ")
+        reasons[reason] = reasons.get(reason, 0) + 1
+    if reasons:
+        terminalreporter.section("In CI this is a failure: left out" if in_ci() else "left out")
+        for reason, count in sorted(reasons.items()):
+            terminalreporter.write_line(f"{count} test{'s' if count > 1 else ''} left out: {reason}")
+
+
+def _started(start: Callable[[], services.Started]) -> services.Started:
+    try:
+        return start()
+    except services.NotHere as absent:
+        leave_out(str(absent))
+        raise
+
+
+@pytest.fixture(scope="session")
+def postgres_server(pytestconfig: pytest.Config) -> services.Started:
+    """The session's PostgreSQL server; its URL is the superuser's."""
+    return _started(pytestconfig.stash[SERVERS].postgres)
+
+
+@pytest.fixture(scope="session")
+def redis_server(pytestconfig: pytest.Config) -> services.Started:
+    """The session's Redis server; tests of theirs want `redis_url` instead."""
+    return _started(pytestconfig.stash[SERVERS].redis)
+
+
+@pytest.fixture
+def postgres_url(postgres_server: services.Started) -> Iterator[str]:
+    """The URL (`postgresql+psycopg://…`) of an empty PostgreSQL database that is this test's own."""
+    with services.fresh_database(postgres_server) as url:
+        yield url
+
+
+@pytest.fixture
+def redis_url(redis_server: services.Started) -> Iterator[str]:
+    """The URL of an empty Redis database that is this test's own."""
+    with services.fresh_redis(redis_server) as url:
+        yield url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database, once as an SQLite file and once on PostgreSQL."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'ledger.db'}"
+    url: str = request.getfixturevalue("postgres_url")
+    return url
