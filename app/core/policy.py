@@ -38,7 +38,9 @@ def level_of(permission: str, role_name: str) -> Level:
         return base
     # `maintain` is told as write and `triage` as read: the role may refine the level, never leap beyond it.
     ceiling = {Level.READ: Level.TRIAGE, Level.WRITE: Level.MAINTAIN, Level.ADMIN: Level.ADMIN}[base]
-    return min(named, ceiling) if base is not Level.ADMIN else Level.ADMIN
+    if base is Level.ADMIN or named > ceiling:
+        return base
+    return named
 
 
 Role = Literal["triage", "write", "maintain", "admin"]

@@ -110,6 +110,7 @@ class _State(Part):
     """The policy that let the label through; read again at each decision."""
     spent: Spent = Spent()
     last_version: int = 0
+    status_comment_id: int | None = None
 
 
 class Wanted(_State):
@@ -175,9 +176,7 @@ class Closed(_State):
     report_ref: str = ""
 
 
-State = Annotated[
-    Wanted | NeedsInput | Proposed | Approved | Built | Published | Closed, Field(discriminator="name")
-]
+State = Annotated[Wanted | NeedsInput | Proposed | Approved | Built | Published | Closed, Field(discriminator="name")]
 
 
 class _Seal:

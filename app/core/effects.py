@@ -1,0 +1,135 @@
+"""Effects: what we owe the world. Each has a key, unique in its run, so that nothing is owed twice."""
+
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from app.core.belts import EffectKind
+from app.core.issue import Person
+from app.core.plan import Sha256
+from app.core.run import Part
+
+
+class Purpose(StrEnum):
+    """What a person's authority is asked for."""
+
+    LABEL = "label"
+    APPROVE = "approve"
+    REJECT = "reject"
+    REVISE = "revise"
+    CANCEL = "cancel"
+
+
+class SourceKind(StrEnum):
+    """Where a person's word stands."""
+
+    LABEL = "label"
+    COMMENT = "comment"
+    REACTION = "reaction"
+
+
+class Slot(StrEnum):
+    """The kinds of comment we write. There is one status comment per run, edited in place."""
+
+    STATUS = "status"
+    PLAN = "plan"
+    REPLY = "reply"
+
+
+class _Effect(Part):
+    key: Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class LookUpAuthority(_Effect):
+    """Ask GitHub what this person may do here, and whether what they refer to still stands."""
+
+    kind: Literal[EffectKind.LOOK_UP_AUTHORITY] = EffectKind.LOOK_UP_AUTHORITY
+    purpose: Purpose
+    person: Person
+    source: SourceKind
+    source_id: int
+    source_digest: str = ""
+    argument: str = ""
+
+
+class DraftPlan(_Effect):
+    """Investigate and make the plan with this version number."""
+
+    kind: Literal[EffectKind.DRAFT_PLAN] = EffectKind.DRAFT_PLAN
+    version: int
+    wish: str = ""
+    """What the maintainer who asked for a revision wrote; data, not orders."""
+
+
+class StatusSaying(Part):
+    """Where the run stands: rendered from its state when it is said."""
+
+    slot: Literal[Slot.STATUS] = Slot.STATUS
+
+
+class PlanSaying(Part):
+    """A plan version, as a comment of its own."""
+
+    slot: Literal[Slot.PLAN] = Slot.PLAN
+    version: int
+
+
+class ReplyTopic(StrEnum):
+    """What a short reply is about."""
+
+    REFUSED = "refused"
+    UNCLEAR = "unclear"
+    HELP = "help"
+    WHY = "why"
+    NOTE = "note"
+    QUESTION = "question"
+    VOIDED = "voided"
+
+
+class ReplySaying(Part):
+    """A short reply to one person, or to everybody."""
+
+    slot: Literal[Slot.REPLY] = Slot.REPLY
+    topic: ReplyTopic
+    to: Person | None = None
+    reason: str = ""
+    remedy: str = ""
+
+
+Saying = Annotated[StatusSaying | PlanSaying | ReplySaying, Field(discriminator="slot")]
+
+
+class Say(_Effect):
+    """Say something on the issue, once."""
+
+    kind: Literal[EffectKind.SAY] = EffectKind.SAY
+    saying: Saying
+
+
+class React(_Effect):
+    """Show with an emoji that a comment was read."""
+
+    kind: Literal[EffectKind.REACT] = EffectKind.REACT
+    comment_id: int
+    content: Literal["eyes", "+1", "-1", "confused", "rocket"]
+
+
+class Execute(_Effect):
+    """Carry out the approved plan in the box."""
+
+    kind: Literal[EffectKind.EXECUTE] = EffectKind.EXECUTE
+    plan_digest: Sha256
+
+
+class OpenDraft(_Effect):
+    """Write the branch and open the draft pull request."""
+
+    kind: Literal[EffectKind.OPEN_DRAFT] = EffectKind.OPEN_DRAFT
+    plan_digest: Sha256
+
+
+Effect = Annotated[LookUpAuthority | DraftPlan | Say | React | Execute | OpenDraft, Field(discriminator="kind")]
+
+EFFECTS: TypeAdapter[Effect] = TypeAdapter(Effect)
+"""Reads and writes any effect."""

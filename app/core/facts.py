@@ -1,0 +1,297 @@
+"""Facts: what happened to a run. Typed, recorded in order, never changed; time enters with them."""
+
+from datetime import datetime
+from enum import StrEnum
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from app.core.budget import Spent
+from app.core.command import Verb
+from app.core.effects import Purpose, Slot, SourceKind
+from app.core.issue import Person
+from app.core.plan import CommitId, Sha256
+from app.core.policy import Policy
+from app.core.run import Part, PullRequest, Request
+
+
+class _Fact(Part):
+    at: datetime
+
+
+class Labelled(_Fact):
+    """Somebody set the trigger label; this opens a run."""
+
+    kind: Literal["labelled"] = "labelled"
+    request: Request
+
+
+class LabelledAgain(_Fact):
+    """The trigger label was set once more while a run was open."""
+
+    kind: Literal["labelled_again"] = "labelled_again"
+    person: Person | None
+
+
+class LabelRemoved(_Fact):
+    """The trigger label was taken off the issue, or deleted from the repository."""
+
+    kind: Literal["label_removed"] = "label_removed"
+    person: Person | None
+
+
+class IssueChanged(_Fact):
+    """Title or description of the issue were edited."""
+
+    kind: Literal["issue_changed"] = "issue_changed"
+    issue_digest: Sha256
+    person: Person | None
+
+
+class IssueEnd(StrEnum):
+    """How an issue stopped being one to work on."""
+
+    CLOSED = "closed"
+    DELETED = "deleted"
+    TRANSFERRED = "transferred"
+
+
+class IssueEnded(_Fact):
+    """The issue was closed, deleted or moved away."""
+
+    kind: Literal["issue_ended"] = "issue_ended"
+    how: IssueEnd
+    person: Person | None
+
+
+class RepositoryEnded(_Fact):
+    """The repository or the installation is out of our reach for good."""
+
+    kind: Literal["repository_ended"] = "repository_ended"
+    how: str
+
+
+class CommandGiven(_Fact):
+    """A person gave a command in a comment. It proves nothing before authority is found."""
+
+    kind: Literal["command_given"] = "command_given"
+    verb: Verb
+    argument: str = ""
+    comment_id: int
+    comment_digest: Sha256
+    person: Person
+
+
+class CommandUnclear(_Fact):
+    """A comment that is almost a command, or several at once."""
+
+    kind: Literal["command_unclear"] = "command_unclear"
+    written: str
+    meant: str
+    comment_id: int
+    person: Person
+
+
+class ThumbSeen(_Fact):
+    """A 👍 stands on the plan comment. It proves nothing before authority is found (github-facts 45)."""
+
+    kind: Literal["thumb_seen"] = "thumb_seen"
+    reaction_id: int
+    comment_id: int
+    person: Person
+    created_at: datetime
+
+
+class Answered(_Fact):
+    """The issue's author wrote a comment while the planner waits for an answer."""
+
+    kind: Literal["answered"] = "answered"
+    comment_id: int
+    person: Person
+
+
+class Found(StrEnum):
+    """How a comment was found when it was read again."""
+
+    AS_WRITTEN = "as_written"
+    EDITED = "edited"
+    DELETED = "deleted"
+    HIDDEN = "hidden"
+    NOT_LOOKED_FOR = "not_looked_for"
+
+
+class AuthorityFound(_Fact):
+    """What GitHub said, at this moment, about a person and about what they refer to."""
+
+    kind: Literal["authority_found"] = "authority_found"
+    purpose: Purpose
+    person: Person
+    permission: str
+    """`admin`, `write`, `read` or `none`, as the permission endpoint names it; `none` for who is not a user."""
+    role_name: str
+    policy: Policy | None
+    """The policy read from the default branch; None when it could not be believed."""
+    policy_problem: str = ""
+    source: SourceKind
+    source_id: int
+    source_found: Found
+    source_digest: str = ""
+    argument: str = ""
+    issue_digest: Sha256
+    plan_version: int | None = None
+    plan_comment: Found = Found.NOT_LOOKED_FOR
+
+
+class PlanDrafted(_Fact):
+    """The planner made a plan that parses, cites real lines and stays inside policy."""
+
+    kind: Literal["plan_drafted"] = "plan_drafted"
+    version: int
+    digest: Sha256
+    base_branch: str
+    base_commit: CommitId
+    issue_digest: Sha256
+    expires_at: datetime
+    spent: Spent
+
+
+class PlanNotPossible(_Fact):
+    """The planner ended without a plan, for a reason that is said on the issue."""
+
+    kind: Literal["plan_not_possible"] = "plan_not_possible"
+    version: int
+    reason: str
+    remedy: str = ""
+    stale: bool = False
+    spent: Spent = Spent()
+
+
+class InputNeeded(_Fact):
+    """The planner needs to know something that only the issue's author can say."""
+
+    kind: Literal["input_needed"] = "input_needed"
+    version: int
+    question: str
+    spent: Spent
+
+
+class Said(_Fact):
+    """A comment of ours stands on the issue."""
+
+    kind: Literal["said"] = "said"
+    slot: Slot
+    plan_version: int | None = None
+    comment_id: int
+    node_id: str
+    comment_digest: Sha256
+
+
+class StepsDone(_Fact):
+    """The executor carried out every step, the patch is inside the plan, and the checks were run by the box."""
+
+    kind: Literal["steps_done"] = "steps_done"
+    plan_digest: Sha256
+    patch_ref: Sha256
+    report_ref: Sha256
+    spent: Spent
+
+
+class ExecutionFailed(_Fact):
+    """The executor stopped; nothing of its work leaves the box."""
+
+    kind: Literal["execution_failed"] = "execution_failed"
+    plan_digest: Sha256
+    reason: str
+    remedy: str = ""
+    report_ref: str = ""
+    spent: Spent = Spent()
+
+
+class ExecutionHeld(_Fact):
+    """Execution waits for something outside, such as a machine with a box; the approved plan is kept."""
+
+    kind: Literal["execution_held"] = "execution_held"
+    plan_digest: Sha256
+    reason: str
+    remedy: str = ""
+
+
+class ApprovalVoided(_Fact):
+    """An approval was found to stand no longer, before a write."""
+
+    kind: Literal["approval_voided"] = "approval_voided"
+    plan_digest: Sha256
+    reason: str
+    remedy: str = ""
+
+
+class DraftOpened(_Fact):
+    """The branch and its pull request stand."""
+
+    kind: Literal["draft_opened"] = "draft_opened"
+    plan_digest: Sha256
+    pull: PullRequest
+
+
+class PublishFailed(_Fact):
+    """The pull request could not be opened, and trying again would not help."""
+
+    kind: Literal["publish_failed"] = "publish_failed"
+    plan_digest: Sha256
+    reason: str
+    remedy: str = ""
+
+
+class PullRequestEnded(_Fact):
+    """A person merged or closed the pull request."""
+
+    kind: Literal["pull_request_ended"] = "pull_request_ended"
+    merged: bool
+    person: Person | None
+
+
+class Expired(_Fact):
+    """The time for which an offer or an approval stands is over."""
+
+    kind: Literal["expired"] = "expired"
+
+
+class EffectAbandoned(_Fact):
+    """An effect could not be done within its attempts."""
+
+    kind: Literal["effect_abandoned"] = "effect_abandoned"
+    effect: str
+    key: str
+    reason: str
+
+
+Fact = Annotated[
+    Labelled
+    | LabelledAgain
+    | LabelRemoved
+    | IssueChanged
+    | IssueEnded
+    | RepositoryEnded
+    | CommandGiven
+    | CommandUnclear
+    | ThumbSeen
+    | Answered
+    | AuthorityFound
+    | PlanDrafted
+    | PlanNotPossible
+    | InputNeeded
+    | Said
+    | StepsDone
+    | ExecutionFailed
+    | ExecutionHeld
+    | ApprovalVoided
+    | DraftOpened
+    | PublishFailed
+    | PullRequestEnded
+    | Expired
+    | EffectAbandoned,
+    Field(discriminator="kind"),
+]
+
+FACTS: TypeAdapter[Fact] = TypeAdapter(Fact)
+"""Reads and writes any fact."""

@@ -1,0 +1,75 @@
+"""News: what a delivery means once it is believed, and whom it concerns."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.core.facts import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """What GitHub sent, as the door took it. `guid` is the same again for a redelivery (github-facts 19)."""
+
+    guid: str
+    event: str
+    action: str
+    received_at: datetime
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OnIssue:
+    """The open run of one issue, or of one pull request that asked for a plan."""
+
+    repository_id: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnPull:
+    """The run whose own pull request this is."""
+
+    repository_id: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnRepository:
+    """Every open run of a repository."""
+
+    repository_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnInstallation:
+    """Every open run of an installation."""
+
+    installation_id: int
+
+
+Subject = OnIssue | OnPull | OnRepository | OnInstallation
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A repository's name of today: ids stay, names change."""
+
+    repository_id: int
+    full_name: str
+    installation_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """One fact and whom it concerns. `fact` is None where only the repository's name is news."""
+
+    subject: Subject
+    fact: Fact | None
+    seen: Seen | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ignored:
+    """Nothing for us, and why."""
+
+    why: str

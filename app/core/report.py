@@ -1,0 +1,93 @@
+"""The report: what the checks showed. Written by code from what the box measured; no model fills it in."""
+
+from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from app.core.plan import Check, Expectation, Sha256
+from app.core.run import Part
+from app.core.verdict import Allowed, Refused, Verdict, all_of
+
+
+class When(StrEnum):
+    """On which tree a check ran."""
+
+    BEFORE = "before"
+    AFTER = "after"
+    TESTS_ONLY = "tests_only"
+    """On the base with only the plan's test files changed: where a regression test must fail."""
+
+
+class CheckRun(Part):
+    """One command run by the box."""
+
+    name: str
+    argv: tuple[str, ...]
+    when: When
+    ended: str
+    """`exited`, or the limit that ended it: timeout, memory, pids, output, disk."""
+    exit_status: int | None
+    seconds: Annotated[float, Field(ge=0)]
+    output_ref: Sha256
+    excerpt: str = ""
+    """The distilled output; the whole is kept under `output_ref`."""
+
+    def passed(self) -> bool:
+        """True only for a command that ended by itself with status 0."""
+        return self.ended == "exited" and self.exit_status == 0
+
+
+class Finding(Part):
+    """A reviewer's remark."""
+
+    path: str
+    line: int | None = None
+    text: str
+
+
+class Review(Part):
+    """What the reviewing model thought of the patch. An opinion: it is shown, it decides nothing."""
+
+    agrees: bool
+    findings: tuple[Finding, ...] = ()
+    model: str = ""
+
+
+class Report(Part):
+    """Everything the executor shows for its patch."""
+
+    runs: tuple[CheckRun, ...]
+    limits: str
+    """`hard`, or `soft` where no cgroup could bound memory and processes (the page and the draft say so)."""
+    environment: str = ""
+    """Digest of the prepared check environment; empty where none was needed."""
+    diff_ref: Sha256
+    changed_lines: int
+    review: Review | None = None
+    notes: tuple[str, ...] = ()
+
+
+def checks_shown(checks: tuple[Check, ...], report: Report) -> Verdict:
+    """Allowed when every check of the plan was run by the box and showed what the plan promised."""
+    if not checks:
+        return Refused("The plan names no check, so nothing shows that the change works.")
+    return all_of(*(_shown(check, report) for check in checks))
+
+
+def _shown(check: Check, report: Report) -> Verdict:
+    runs = {run.when: run for run in report.runs if run.name == check.name and run.argv == check.argv}
+    after = runs.get(When.AFTER)
+    if after is None:
+        return Refused(f"The check `{check.name}` was not run on the changed tree.")
+    if not after.passed():
+        how = f"exit status {after.exit_status}" if after.ended == "exited" else f"stopped: {after.ended}"
+        return Refused(f"The check `{check.name}` did not pass after the change ({how}).")
+    if check.expect is Expectation.PASSES:
+        return Allowed()
+    tests_only = runs.get(When.TESTS_ONLY)
+    if tests_only is None:
+        return Refused(f"The check `{check.name}` was not run with the tests alone, so its test proves nothing.")
+    if tests_only.ended != "exited" or tests_only.exit_status == 0:
+        return Refused(f"The regression test behind `{check.name}` did not fail without the fix.")
+    return Allowed()
