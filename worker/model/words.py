@@ -1,0 +1,132 @@
+"""The values that pass between a belt and a model: tools, messages, replies. No vendor's types among them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from app.core.budget import Spent
+from worker.model.schema import understood
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool that a model may call. `schema` is a JSON Schema of an object that admits no unknown fields."""
+
+    name: str
+    description: str
+    schema: Mapping[str, object]
+
+    def __post_init__(self) -> None:
+        if self.schema.get("type") != "object" or self.schema.get("additionalProperties") is not False:
+            raise ValueError(f"The schema of {self.name} must be an object that admits no additional properties.")
+        understood(self.schema)
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that a model made in full: its JSON was complete. It is not yet checked against the tool's schema."""
+
+    id: str
+    name: str
+    input: Mapping[str, object]
+
+
+class Outcome(StrEnum):
+    """Whether a tool call gave what was asked."""
+
+    WORKED = "worked"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class ToolResult:
+    """The answer to one tool call."""
+
+    call_id: str
+    text: str
+    outcome: Outcome = Outcome.WORKED
+
+
+class Stopped(StrEnum):
+    """Why a reply ended. Only TOOL_USE replies carry calls."""
+
+    END = "end"
+    TOOL_USE = "tool_use"
+    CUT = "cut"
+    REFUSED = "refused"
+    PAUSED = "paused"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One billed reply.
+
+    `calls` is empty unless `stopped` is TOOL_USE: a reply that was cut at its limit, or whose tool input was not an
+    object, is CUT and carries no call that anybody could act on (case LM-01). `because` names the vendor's reason.
+    `spent` counts this call and any earlier attempt that may have been billed; `seconds` runs from the first attempt
+    to the reply, waits included; `attempts` counts requests sent. `content` is the raw reply, kept for replay; empty when CUT.
+    """
+
+    text: str
+    calls: tuple[ToolCall, ...]
+    stopped: Stopped
+    because: str
+    spent: Spent
+    model: str
+    request_id: str
+    seconds: float
+    attempts: int
+    content: tuple[Mapping[str, object], ...] = field(repr=False, default=())
+
+
+@dataclass(frozen=True)
+class UserText:
+    """What we say."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class AssistantTurn:
+    """A reply, given back word for word (thinking included), as the API requires before tool results."""
+
+    reply: Reply
+
+
+@dataclass(frozen=True)
+class ToolResults:
+    """The answers to all calls of the reply before."""
+
+    results: tuple[ToolResult, ...]
+
+
+Message = UserText | AssistantTurn | ToolResults
+
+
+class ModelError(Exception):
+    """A call gave no reply. `attempts` were sent; `spent` holds what may have been billed all the same."""
+
+    def __init__(self, reason: str, attempts: int = 0, spent: Spent | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.attempts = attempts
+        self.spent = spent or Spent()
+
+
+class ModelUnavailable(ModelError):
+    """Overloaded, rate limited, failing or out of reach, after the bounded back-off. Trying again later may help.
+
+    `retry_after_seconds` is what the API asked for, or None where it did not say.
+    """
+
+    def __init__(self, reason: str, attempts: int, spent: Spent, retry_after_seconds: float | None = None) -> None:
+        super().__init__(reason, attempts, spent)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class ModelMisconfigured(ModelError):
+    """The key, the address or the model's name is wrong. The reason says what to do; trying again does not help."""
+
+
+class ModelRejected(ModelError):
+    """The API did not accept the request itself. Trying the same again does not help."""
