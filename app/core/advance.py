@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.core import moves
+from app.core import asking, working
 from app.core.effects import Effect
 from app.core.facts import (
     Answered,
@@ -37,7 +37,7 @@ from app.core.facts import (
     StepsDone,
     ThumbSeen,
 )
-from app.core.moves import Move, Stay
+from app.core.move import Move, Stay
 from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, State, Wanted
 from app.core.verdict import Refused
 
@@ -59,34 +59,34 @@ Transition = Callable[[Any, Any], Move | Stay]
 
 def _table() -> Mapping[tuple[type, type], Transition]:
     rows: list[tuple[tuple[type, ...], type, Transition]] = [
-        ((Wanted, Proposed), AuthorityFound, moves.authority_found),
-        ((NeedsInput, Approved, Built, Published), AuthorityFound, moves.authority_found),
-        (_OPEN, LabelledAgain, moves.labelled_again),
-        (_UNWRITTEN, LabelRemoved, moves.label_removed),
-        ((Wanted, NeedsInput), IssueChanged, moves.issue_changed_early),
-        ((Proposed,), IssueChanged, moves.issue_changed_under_offer),
-        ((Approved,), IssueChanged, moves.issue_changed_after_approval),
-        (_UNWRITTEN, IssueEnded, moves.issue_ended),
-        (_OPEN, RepositoryEnded, moves.repository_ended),
-        (_ANY, CommandGiven, moves.command_given),
-        (_OPEN, CommandUnclear, moves.command_unclear),
-        ((Proposed,), ThumbSeen, moves.thumb_seen),
-        ((NeedsInput,), Answered, moves.answered),
-        ((Wanted, Proposed), PlanDrafted, moves.plan_drafted),
-        ((Wanted,), PlanNotPossible, moves.plan_not_possible),
-        ((Proposed,), PlanNotPossible, moves.revision_not_possible),
-        ((Wanted, Proposed), InputNeeded, moves.input_needed),
-        (_ANY, Said, moves.said),
-        ((Approved,), StepsDone, moves.steps_done),
-        ((Approved,), ExecutionFailed, moves.execution_failed),
-        ((Approved,), ExecutionHeld, moves.execution_held),
-        ((Approved, Built), ApprovalVoided, moves.approval_voided),
-        ((Built,), DraftOpened, moves.draft_opened),
-        ((Closed, Proposed), DraftOpened, moves.draft_opened_late),
-        ((Built,), PublishFailed, moves.publish_failed),
-        ((Published,), PullRequestEnded, moves.pull_request_ended),
-        ((Wanted, NeedsInput, Proposed, Approved, Built), Expired, moves.expired),
-        (_ANY, EffectAbandoned, moves.effect_abandoned),
+        ((Wanted, Proposed), AuthorityFound, asking.authority_found),
+        ((NeedsInput, Approved, Built, Published), AuthorityFound, asking.authority_found),
+        (_OPEN, LabelledAgain, asking.labelled_again),
+        (_UNWRITTEN, LabelRemoved, asking.label_removed),
+        ((Wanted, NeedsInput), IssueChanged, working.issue_changed_early),
+        ((Proposed,), IssueChanged, working.issue_changed_under_offer),
+        ((Approved,), IssueChanged, working.issue_changed_after_approval),
+        (_UNWRITTEN, IssueEnded, working.issue_ended),
+        (_OPEN, RepositoryEnded, working.repository_ended),
+        (_ANY, CommandGiven, asking.command_given),
+        (_OPEN, CommandUnclear, asking.command_unclear),
+        ((Proposed,), ThumbSeen, asking.thumb_seen),
+        ((NeedsInput,), Answered, asking.answered),
+        ((Wanted, Proposed), PlanDrafted, working.plan_drafted),
+        ((Wanted,), PlanNotPossible, working.plan_not_possible),
+        ((Proposed,), PlanNotPossible, working.revision_not_possible),
+        ((Wanted, Proposed), InputNeeded, working.input_needed),
+        (_ANY, Said, working.said),
+        ((Approved,), StepsDone, working.steps_done),
+        ((Approved,), ExecutionFailed, working.execution_failed),
+        ((Approved,), ExecutionHeld, working.execution_held),
+        ((Approved, Built), ApprovalVoided, working.approval_voided),
+        ((Built,), DraftOpened, working.draft_opened),
+        ((Closed, Proposed), DraftOpened, working.draft_opened_late),
+        ((Built,), PublishFailed, working.publish_failed),
+        ((Published,), PullRequestEnded, working.pull_request_ended),
+        ((Wanted, NeedsInput, Proposed, Approved, Built), Expired, working.expired),
+        (_ANY, EffectAbandoned, working.effect_abandoned),
     ]
     table: dict[tuple[type, type], Transition] = {}
     for states, fact, transition in rows:
@@ -104,7 +104,7 @@ def advance(state: State | None, fact: Fact) -> Advanced | Refused:
     """What `fact` makes of `state`; None is the run that is not there yet. Pure: no clock, no chance, no I/O."""
     if state is None:
         if isinstance(fact, Labelled):
-            return _advanced(moves.opened(fact))
+            return _advanced(asking.opened(fact))
         return Refused(f"A run begins with a label, not with {fact.kind}.")
     transition = TRANSITIONS.get((type(state), type(fact)))
     if transition is None:

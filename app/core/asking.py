@@ -1,0 +1,167 @@
+"""The moves that people cause: the label, commands, thumbs, answers, and what their authority leads to."""
+
+from app.core import facts as f
+from app.core import gate
+from app.core.command import Verb
+from app.core.digest import short, text_digest
+from app.core.effects import Execute, LookUpAuthority, Purpose, React, ReplyTopic, SourceKind
+from app.core.move import Move, Stay, closed, draft, kept, refusal, reply, status
+from app.core.run import Approved, Built, Closed, ClosedReason, NeedsInput, Proposed, Published, State, Wanted
+from app.core.verdict import Refused
+
+
+def opened(fact: f.Labelled) -> Move:
+    """A run begins. Without a known sender there is nobody whose authority could be asked for."""
+    wanted = Wanted(request=fact.request)
+    person = fact.request.labeller
+    if person is None:
+        nobody = Refused(
+            "GitHub did not say who set the label, so nobody's authority could be checked.",
+            "Take the label off and set it again.",
+        )
+        return closed(wanted, ClosedReason.NOT_ALLOWED, nobody)
+    look = LookUpAuthority(
+        key="authority:label", purpose=Purpose.LABEL, person=person, source=SourceKind.LABEL, source_id=0
+    )
+    return Move(wanted, (look,))
+
+
+def labelled_again(state: State, fact: f.LabelledAgain) -> Move:
+    """One plan at a time: the label is answered, once per stage."""
+    where = {
+        "wanted": "A plan is already being made for this issue.",
+        "needs_input": "A question to the issue's author is still open.",
+        "proposed": "A plan is already waiting for approval on this issue.",
+        "approved": "An approved plan is already being carried out.",
+        "built": "An approved plan is already being carried out.",
+        "published": "A draft pull request for this issue is already open.",
+    }[state.name]
+    note = Refused(where, "`/cancel` ends this run; after that the label starts a new one.")
+    key = f"again:{state.name}:v{state.last_version}"
+    return Move(state, (reply(key, ReplyTopic.NOTE, fact.person, note),))
+
+
+def label_removed(state: State, fact: f.LabelRemoved) -> Move:
+    who = fact.person.login if fact.person else "somebody"
+    words = Refused(f"The label was taken off by {who}.", "Setting it again starts a new run.")
+    return closed(state, ClosedReason.CANCELLED, words)
+
+
+def authority_found(state: State, found: f.AuthorityFound) -> Move | Stay:
+    """What a person's authority leads to, by what it was asked for."""
+    if found.purpose is Purpose.LABEL:
+        return _label_decided(state, found) if isinstance(state, Wanted) else Stay("The label was decided already.")
+    if found.purpose is Purpose.APPROVE:
+        return _approval_decided(state, found)
+    if found.purpose is Purpose.REVISE:
+        return _revision_decided(state, found)
+    return _end_decided(state, found)
+
+
+def _label_decided(state: Wanted, found: f.AuthorityFound) -> Move | Stay:
+    if state.allowed:
+        return Stay("The label was decided already.")
+    verdict = gate.may_label(found)
+    if isinstance(verdict, Refused):
+        return closed(state, ClosedReason.NOT_ALLOWED, verdict, policy=found.policy)
+    after = state.model_copy(update={"allowed": True, "policy": found.policy})
+    return Move(after, (status("planning"), draft(state.last_version + 1)))
+
+
+def _approval_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
+    if isinstance(state, Approved | Built | Published):
+        by = state.approval.person.login
+        words = Refused(f"Version {state.approval.plan_version} of the plan was already approved by {by}.")
+        return Move(state, (reply(f"already:{found.person.id}", ReplyTopic.NOTE, found.person, words),))
+    if not isinstance(state, Proposed):
+        no_plan = Refused("There is no plan to approve yet.", "The plan will be posted here as a comment.")
+        return Move(state, (refusal(state, "approve", found.person, no_plan),))
+    verdict = gate.may_approve(state.request, state.proposal, found, found.at)
+    if isinstance(verdict, Refused):
+        # Anybody can react: a passer-by's thumb is no question that needs an answer (github-facts 45).
+        quiet = found.source is SourceKind.REACTION and gate.lacks_level(found)
+        return Move(state, () if quiet else (refusal(state, "approve", found.person, verdict),))
+    approval = gate.approval_from(state.proposal, found)
+    after = Approved(**(kept(state) | {"policy": found.policy}), proposal=state.proposal, approval=approval)
+    digest = state.proposal.digest
+    tag = f"{short(digest)}:{found.source}:{found.source_id}"
+    return Move(after, (status(f"approved:{tag}"), Execute(key=f"execute:{tag}", plan_digest=digest)))
+
+
+def _revision_decided(state: State, found: f.AuthorityFound) -> Move:
+    verdict = gate.may_steer(found)
+    if isinstance(verdict, Refused):
+        return Move(state, (refusal(state, "revise", found.person, verdict),))
+    if isinstance(state, Proposed) and not state.drafting:
+        request = state.request.model_copy(update={"issue_digest": found.issue_digest})
+        after: State = state.model_copy(update={"request": request, "drafting": True})
+        return Move(after, (status(f"revising:{found.source_id}"), draft(state.last_version + 1, found.argument)))
+    if isinstance(state, NeedsInput):
+        request = state.request.model_copy(update={"issue_digest": found.issue_digest})
+        wanted = Wanted(**(kept(state) | {"request": request}), allowed=True)
+        return Move(wanted, (status(f"revising:{found.source_id}"), draft(state.last_version + 1, found.argument)))
+    words = Refused(
+        "A plan can be revised only while it waits for approval.",
+        "`/cancel` ends this run; after that the label starts a new one.",
+    )
+    return Move(state, (refusal(state, "revise", found.person, words),))
+
+
+def _end_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
+    verdict = gate.may_end(state.request, found)
+    if isinstance(verdict, Refused):
+        return Move(state, (refusal(state, "end", found.person, verdict),))
+    if isinstance(state, Published):
+        words = Refused("The draft pull request is open.", "Close it on its own page.")
+        return Move(state, (refusal(state, "end", found.person, words),))
+    by = found.person.login
+    if found.purpose is Purpose.REJECT:
+        return closed(state, ClosedReason.REJECTED, Refused(f"The plan was rejected by {by}."))
+    words = Refused(f"The run was cancelled by {by}.", "Setting the label again starts a new one.")
+    return closed(state, ClosedReason.CANCELLED, words)
+
+
+def command_given(state: State, fact: f.CommandGiven) -> Move | Stay:
+    """A command leads to a question about its giver's authority, or to an answer that needs none."""
+    if isinstance(state, Closed):
+        return Stay("The run has ended.")
+    if fact.verb in (Verb.HELP, Verb.STATUS, Verb.WHY):
+        topic = ReplyTopic.HELP if fact.verb is Verb.HELP else ReplyTopic.WHY
+        key = f"{fact.verb}:{fact.person.id}:{state.name}:v{state.last_version}"
+        return Move(state, (reply(key, topic, fact.person, Refused("")),))
+    look = LookUpAuthority(
+        key=f"authority:comment:{fact.comment_id}",
+        purpose=Purpose(fact.verb.value),
+        person=fact.person,
+        source=SourceKind.COMMENT,
+        source_id=fact.comment_id,
+        source_digest=fact.comment_digest,
+        argument=fact.argument[:4_000],
+    )
+    seen = React(key=f"seen:{fact.comment_id}", comment_id=fact.comment_id, content="eyes")
+    return Move(state, (look, seen))
+
+
+def command_unclear(state: State, fact: f.CommandUnclear) -> Move:
+    words = Refused(f"`{fact.written}` is not a command I follow.", f"Did you mean `{fact.meant}`?")
+    key = f"unclear:{fact.person.id}:{text_digest(fact.written)[:12]}"
+    return Move(state, (reply(key, ReplyTopic.UNCLEAR, fact.person, words),))
+
+
+def thumb_seen(state: Proposed, fact: f.ThumbSeen) -> Move | Stay:
+    """A thumb on the newest plan comment asks for its giver's authority."""
+    if fact.comment_id != state.proposal.comment_id:
+        return Stay("The thumb is not on the newest plan comment.")
+    look = LookUpAuthority(
+        key=f"authority:reaction:{fact.reaction_id}:v{state.proposal.version}",
+        purpose=Purpose.APPROVE,
+        person=fact.person,
+        source=SourceKind.REACTION,
+        source_id=fact.reaction_id,
+    )
+    return Move(state, (look,))
+
+
+def answered(state: NeedsInput, fact: f.Answered) -> Move:
+    wanted = Wanted(**kept(state), allowed=True)
+    return Move(wanted, (status(f"answered:{fact.comment_id}"), draft(state.last_version + 1)))

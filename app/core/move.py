@@ -1,0 +1,64 @@
+"""What the moves share: where a run stands afterwards, and the few ways of owing something."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from app.core.budget import Spent
+from app.core.digest import text_digest
+from app.core.effects import DraftPlan, Effect, ReplySaying, ReplyTopic, Say, StatusSaying
+from app.core.issue import Person
+from app.core.run import Closed, ClosedReason, State
+from app.core.verdict import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Where the run stands now, and what is owed because of it."""
+
+    state: State
+    effects: tuple[Effect, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """The fact says nothing new here; it is not recorded."""
+
+    because: str
+
+
+def kept(state: State) -> dict[str, Any]:
+    return {
+        "request": state.request,
+        "policy": state.policy,
+        "spent": state.spent,
+        "last_version": state.last_version,
+        "status_comment_id": state.status_comment_id,
+    }
+
+
+def with_cost(state: State, spent: Spent) -> dict[str, Any]:
+    return kept(state) | {"spent": state.spent.plus(spent)}
+
+
+def status(why: str) -> Say:
+    return Say(key=f"status:{why}", saying=StatusSaying())
+
+
+def reply(key: str, topic: ReplyTopic, to: Person | None, refused: Refused) -> Say:
+    reply = ReplySaying(topic=topic, to=to, reason=refused.reason, remedy=refused.remedy)
+    return Say(key=f"reply:{key}", saying=reply)
+
+
+def refusal(state: State, about: str, person: Person, refused: Refused) -> Say:
+    """One reply per person, matter and reason, however often it is repeated."""
+    key = f"{about}:{person.id}:v{state.last_version}:{text_digest(refused.reason)[:12]}"
+    return reply(key, ReplyTopic.REFUSED, person, refused)
+
+
+def closed(state: State, reason: ClosedReason, words: Refused, **more: Any) -> Move:
+    after = Closed(**(kept(state) | more), reason=reason, words=words.reason, remedy=words.remedy)
+    return Move(after, (status(f"closed:{reason}"),))
+
+
+def draft(version: int, wish: str = "") -> DraftPlan:
+    return DraftPlan(key=f"plan:{version}", version=version, wish=wish[:4_000])

@@ -1,0 +1,229 @@
+"""The moves that work, GitHub and time cause: planning, execution, publication, the issue, the clock."""
+
+from typing import Any
+
+from app.core import facts as f
+from app.core.digest import short, text_digest
+from app.core.effects import OpenDraft, PlanSaying, ReplyTopic, Say, Slot
+from app.core.move import Move, Stay, closed, kept, reply, status, with_cost
+from app.core.run import Approved, Built, Closed, ClosedReason, NeedsInput, Proposal, Proposed, Published, State, Wanted
+from app.core.verdict import Refused
+
+
+def issue_changed_early(state: Wanted | NeedsInput, fact: f.IssueChanged) -> Move | Stay:
+    """Nobody with authority has read the new text, so no plan is made from it."""
+    if fact.issue_digest == state.request.issue_digest:
+        return Stay("The issue reads as it did.")
+    words = Refused("The issue was edited after it was labelled.", "Read it again, then set the label again.")
+    return closed(state, ClosedReason.STALE, words)
+
+
+def issue_changed_under_offer(state: Proposed, fact: f.IssueChanged) -> Move | Stay:
+    """The offer stays readable; it cannot be approved while the issue reads differently."""
+    changed = fact.issue_digest != state.proposal.issue_digest
+    if changed == state.proposal.issue_changed:
+        return Stay("Nothing new about the issue's text.")
+    after = state.model_copy(update={"proposal": state.proposal.model_copy(update={"issue_changed": changed})})
+    if not changed:
+        return Move(after, (status(f"issue-restored:{fact.issue_digest[:12]}"),))
+    words = Refused(
+        "The issue was edited after this plan was made from it, so the plan cannot be approved.",
+        "`/revise` asks for a plan of the new text.",
+    )
+    voided = reply(f"issue-changed:{fact.issue_digest[:12]}", ReplyTopic.VOIDED, None, words)
+    return Move(after, (voided, status(f"issue-changed:{fact.issue_digest[:12]}")))
+
+
+def issue_changed_after_approval(state: Approved, fact: f.IssueChanged) -> Move | Stay:
+    if fact.issue_digest == state.approval.issue_digest:
+        return Stay("The issue reads as it did.")
+    words = Refused(
+        "The issue was edited after the approval, so the approval no longer stands.",
+        "`/revise` asks for a plan of the new text.",
+    )
+    return _voided(state, words, f"issue:{fact.issue_digest[:12]}", issue_changed=True)
+
+
+def issue_ended(state: State, fact: f.IssueEnded) -> Move:
+    words = {
+        f.IssueEnd.CLOSED: Refused("The issue was closed.", "Reopen it and set the label for a new run."),
+        f.IssueEnd.DELETED: Refused("The issue was deleted."),
+        f.IssueEnd.TRANSFERRED: Refused("The issue moved to another repository.", "Set the label there."),
+    }[fact.how]
+    move = closed(state, ClosedReason.CANCELLED, words)
+    return move if fact.how is f.IssueEnd.CLOSED else Move(move.state)
+
+
+def repository_ended(state: State, fact: f.RepositoryEnded) -> Move:
+    """There is no place left where anything could be said."""
+    return Move(closed(state, ClosedReason.CANCELLED, Refused(fact.how)).state)
+
+
+def plan_drafted(state: Wanted | Proposed, fact: f.PlanDrafted) -> Move | Stay:
+    """A plan goes on offer; a newer version takes the place of an older one."""
+    if fact.version != state.last_version + 1:
+        return Stay(f"Version {fact.version} was not asked for.")
+    if (isinstance(state, Wanted) and not state.allowed) or (isinstance(state, Proposed) and not state.drafting):
+        return Stay("No plan was asked for.")
+    proposal = Proposal(
+        version=fact.version,
+        digest=fact.digest,
+        base_branch=fact.base_branch,
+        base_commit=fact.base_commit,
+        issue_digest=fact.issue_digest,
+        drafted_at=fact.at,
+        expires_at=fact.expires_at,
+        issue_changed=fact.issue_digest != state.request.issue_digest,
+    )
+    after = Proposed(**(with_cost(state, fact.spent) | {"last_version": fact.version}), proposal=proposal)
+    say = Say(key=f"plan-comment:{fact.version}", saying=PlanSaying(version=fact.version))
+    return Move(after, (say, status(f"proposed:{fact.version}")))
+
+
+def plan_not_possible(state: Wanted, fact: f.PlanNotPossible) -> Move:
+    reason = ClosedReason.STALE if fact.stale else ClosedReason.FAILED
+    kept = {"spent": state.spent.plus(fact.spent)}
+    return closed(state, reason, Refused(fact.reason, fact.remedy), **kept)
+
+
+def revision_not_possible(state: Proposed, fact: f.PlanNotPossible) -> Move | Stay:
+    """The older version stays on offer."""
+    if not state.drafting:
+        return Stay("No plan was asked for.")
+    after = Proposed(**with_cost(state, fact.spent), proposal=state.proposal)
+    words = Refused(f"The revision could not be made: {fact.reason}", fact.remedy)
+    # The failed version number is used up, so that the next wish is a new effect.
+    after = after.model_copy(update={"last_version": state.last_version + 1})
+    key = f"revision:{fact.version}"
+    return Move(after, (reply(key, ReplyTopic.NOTE, None, words), status(key)))
+
+
+def input_needed(state: Wanted | Proposed, fact: f.InputNeeded) -> Move:
+    kept = with_cost(state, fact.spent) | {"last_version": state.last_version + 1}
+    question = reply(f"question:{fact.version}", ReplyTopic.QUESTION, state.request.author, Refused(fact.question))
+    return Move(NeedsInput(**kept, question=fact.question), (question, status(f"question:{fact.version}")))
+
+
+def said(state: State, fact: f.Said) -> Move | Stay:
+    """The comment's id is kept where later work has to find it."""
+    if fact.slot is Slot.STATUS:
+        return Move(state.model_copy(update={"status_comment_id": fact.comment_id}))
+    if fact.slot is Slot.REPLY or not isinstance(state, Proposed):
+        return Move(state)
+    if fact.plan_version != state.proposal.version:
+        return Move(state)
+    posted = {
+        "comment_id": fact.comment_id,
+        "comment_node_id": fact.node_id,
+        "comment_digest": fact.comment_digest,
+    }
+    return Move(state.model_copy(update={"proposal": state.proposal.model_copy(update=posted)}))
+
+
+def steps_done(state: Approved, fact: f.StepsDone) -> Move | Stay:
+    if fact.plan_digest != state.proposal.digest:
+        return Stay("The work was done for another plan.")
+    after = Built(
+        **with_cost(state, fact.spent),
+        proposal=state.proposal,
+        approval=state.approval,
+        patch_ref=fact.patch_ref,
+        report_ref=fact.report_ref,
+    )
+    tag = f"{short(fact.plan_digest)}:{fact.patch_ref[:12]}"
+    return Move(after, (status(f"built:{tag}"), OpenDraft(key=f"open:{tag}", plan_digest=fact.plan_digest)))
+
+
+def execution_failed(state: Approved, fact: f.ExecutionFailed) -> Move | Stay:
+    if fact.plan_digest != state.proposal.digest:
+        return Stay("The work was done for another plan.")
+    more = {"spent": state.spent.plus(fact.spent), "report_ref": fact.report_ref}
+    return closed(state, ClosedReason.FAILED, Refused(fact.reason, fact.remedy), **more)
+
+
+def execution_held(state: Approved, fact: f.ExecutionHeld) -> Move | Stay:
+    """The approved plan is kept; the reason is said once."""
+    words = f"{fact.reason} {fact.remedy}".strip()
+    if fact.plan_digest != state.proposal.digest or state.held == words:
+        return Stay("That execution waits was said already.")
+    after = state.model_copy(update={"held": words})
+    return Move(after, (status(f"held:{text_digest(words)[:12]}"),))
+
+
+def approval_voided(state: Approved | Built, fact: f.ApprovalVoided) -> Move | Stay:
+    if fact.plan_digest != state.proposal.digest:
+        return Stay("The approval was of another plan.")
+    tag = f"{state.approval.source_id}:{text_digest(fact.reason)[:12]}"
+    return _voided(state, Refused(fact.reason, fact.remedy), tag)
+
+
+def _voided(state: Approved | Built, words: Refused, tag: str, **changes: Any) -> Move:
+    proposal = state.proposal.model_copy(update=changes)
+    after = Proposed(**kept(state), proposal=proposal)
+    return Move(after, (reply(f"voided:{tag}", ReplyTopic.VOIDED, None, words), status(f"voided:{tag}")))
+
+
+def draft_opened(state: Built, fact: f.DraftOpened) -> Move | Stay:
+    if fact.plan_digest != state.proposal.digest:
+        return Stay("The pull request is of another plan.")
+    after = Published(
+        **kept(state),
+        proposal=state.proposal,
+        approval=state.approval,
+        report_ref=state.report_ref,
+        pull=fact.pull,
+    )
+    return Move(after, (status(f"published:{fact.pull.number}"),))
+
+
+def draft_opened_late(state: Closed | Proposed, fact: f.DraftOpened) -> Move | Stay:
+    """The run ended while the pull request was being opened: it is named, not hidden."""
+    number = fact.pull.number
+    if isinstance(state, Closed):
+        if state.pull is not None:
+            return Stay("The pull request is known.")
+        after: State = state.model_copy(update={"pull": fact.pull})
+        return Move(after, (status(f"late:{number}"),))
+    words = Refused(
+        f"Draft pull request #{number} was opened in the moment in which the approval ended.",
+        "Close it if it is not wanted.",
+    )
+    return closed(state, ClosedReason.CANCELLED, words, pull=fact.pull)
+
+
+def publish_failed(state: Built, fact: f.PublishFailed) -> Move:
+    more = {"report_ref": state.report_ref}
+    return closed(state, ClosedReason.FAILED, Refused(fact.reason, fact.remedy), **more)
+
+
+def pull_request_ended(state: Published, fact: f.PullRequestEnded) -> Move:
+    number = state.pull.number
+    more = {"pull": state.pull, "report_ref": state.report_ref}
+    if fact.merged:
+        words = Refused(f"Pull request #{number} was merged.")
+        return closed(state, ClosedReason.MERGED, words, **more)
+    words = Refused(f"Pull request #{number} was closed without a merge.", "The label starts a new run.")
+    return closed(state, ClosedReason.PULL_REQUEST_CLOSED, words, **more)
+
+
+def expired(state: State, fact: f.Expired) -> Move:
+    words = Refused("The time for which this stood is over.", "Setting the label again starts a new run.")
+    return closed(state, ClosedReason.EXPIRED, words)
+
+
+_ENDS_THE_RUN = {"draft_plan", "execute", "open_draft"}
+
+
+def effect_abandoned(state: State, fact: f.EffectAbandoned) -> Move | Stay:
+    """What could not be done is said; work without which the run cannot go on ends it."""
+    if isinstance(state, Closed):
+        return Stay("The run has ended.")
+    words = Refused(fact.reason)
+    if fact.effect in _ENDS_THE_RUN or fact.key == "authority:label":
+        return closed(state, ClosedReason.FAILED, words)
+    if fact.effect == "look_up_authority":
+        no_answer = Refused(
+            f"Nobody's authority could be found: {fact.reason}", "Nothing was allowed. Please ask again later."
+        )
+        return Move(state, (reply(f"abandoned:{fact.key}", ReplyTopic.NOTE, None, no_answer),))
+    return Move(state)
