@@ -1,0 +1,236 @@
+"""The App itself: its key signs, it finds installations, cuts narrow tokens, revokes them, and reads its delivery log.
+
+Only the mint may use this module: it is the one place that holds the private key.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from types import TracebackType
+from typing import Self, TypeVar
+
+import jwt
+from msgspec import Struct, field
+
+from worker.github.connection import (
+    Anonymous,
+    ConnectionSettings,
+    Credential,
+    InstallationToken,
+    Request,
+    connect,
+)
+from worker.github.errors import Call, GitHubError, Unauthorized
+from worker.github.place import segment
+from worker.github.views import Account, decode
+
+T = TypeVar("T")
+
+_LEVELS = ("read", "write", "admin")
+
+
+class Token(Struct, frozen=True):
+    """A token GitHub cut: for exactly one repository and these permissions. Its value never shows in `repr`."""
+
+    value: str
+    expires_at: datetime
+    permissions: dict[str, str]
+    repository_ids: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"Token({self.permissions}, repositories {self.repository_ids}, until {self.expires_at:%H:%M:%S})"
+
+
+class InstallationView(Struct, frozen=True):
+    """Where the App is installed and what it was granted there (github-facts 67); times of suspension or None."""
+
+    id: int
+    account: Account | None = None
+    permissions: dict[str, str] = {}
+    events: tuple[str, ...] = ()
+    repository_selection: str = ""
+    suspended_at: datetime | None = None
+
+
+class Identity(Struct, frozen=True):
+    """Who the App is on GitHub; `bot_user_id` is not the App's id (github-facts 87)."""
+
+    app_id: int
+    slug: str
+    bot_user_id: int
+
+    @property
+    def bot_login(self) -> str:
+        return f"{self.slug}[bot]"
+
+
+class DeliveryView(Struct, frozen=True):
+    """One attempt to deliver; redeliveries keep the `guid` and have an `id` of their own (github-facts 19)."""
+
+    id: int
+    guid: str
+    delivered_at: datetime
+    status: str
+    event: str
+    status_code: int = 0
+    redelivery: bool = False
+    action: str | None = None
+    installation_id: int | None = None
+    repository_id: int | None = None
+
+
+class BroaderThanAsked(GitHubError):
+    """GitHub cut a token that is not exactly what was asked for; it was revoked, or `reason` says that it was not."""
+
+    remedy_by_default = "Do not use it; look at the App's and the installation's settings."
+
+
+class _AppAnswer(Struct):
+    id: int
+    slug: str
+
+
+class _RepositoryId(Struct):
+    id: int
+
+
+class _TokenAnswer(Struct):
+    token: str
+    expires_at: datetime
+    permissions: dict[str, str] = {}
+    repositories: tuple[_RepositoryId, ...] | None = None
+    selection: str = field(name="repository_selection", default="")
+
+
+class _AppJwt:
+    """Signs a new short proof for every request; `clock` gives seconds since the epoch."""
+
+    def __init__(self, app_id: str, private_key: str, clock: Callable[[], float]) -> None:
+        self._app_id = app_id
+        self._private_key = private_key
+        self._clock = clock
+
+    def __repr__(self) -> str:
+        return f"_AppJwt({self._app_id!r})"
+
+    def bearer(self) -> str:
+        # A minute back and nine ahead: a clock that is somewhat fast or slow is still believed (github-facts 48, 49).
+        now = int(self._clock())
+        claims = {"iss": self._app_id, "iat": now - 60, "exp": now + 540}
+        return jwt.encode(claims, self._private_key, algorithm="RS256")
+
+    def renew(self, refused: str) -> bool:
+        return False
+
+
+class AppIdentity:
+    """Acts as the App, for the mint alone; a context manager.
+
+    `private_key` is a PEM (see `worker.github.key`); `clock` gives seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        api_url: str,
+        app_id: str,
+        private_key: str,
+        clock: Callable[[], float] = time.time,
+        settings: ConnectionSettings | None = None,
+    ) -> None:
+        self._api_url = api_url
+        self._settings = settings or ConnectionSettings()
+        self._connection = connect(api_url, _AppJwt(app_id, private_key, clock), self._settings)
+
+    def __enter__(self) -> Self:
+        self._connection.__enter__()
+        return self
+
+    def __exit__(self, *failure: type[BaseException] | BaseException | TracebackType | None) -> None:
+        self._connection.__exit__(*failure)
+
+    def installation(self, full_name: str) -> InstallationView:
+        """The installation that covers a repository (`owner/name`). Raises `NotFound` when there is none."""
+        owner, _, name = full_name.partition("/")
+        return self._one(InstallationView, f"/repos/{segment(owner)}/{segment(name)}/installation")
+
+    def mint(self, installation_id: int, repository_id: int, permissions: Mapping[str, str]) -> Token:
+        """A token for that one repository with exactly `permissions` (and `metadata: read`, which GitHub adds).
+
+        Raises ValueError for no permissions, which GitHub would take for all of them, and for unknown levels;
+        `Suspended`, `NotFound` (uninstalled) or `Forbidden` (not granted) as GitHub says; `BroaderThanAsked`,
+        after revoking it, when the token is not what was asked for.
+        """
+        if not permissions or any(level not in _LEVELS for level in permissions.values()):
+            raise ValueError("a token needs at least one permission, each with the level read, write or admin")
+        path = f"/app/installations/{installation_id}/access_tokens"
+        body = {"repository_ids": [repository_id], "permissions": dict(permissions)}
+        call = Call("POST", path)
+        content = self._connection.write(Request("POST", path, {}, body, (201,)))
+        answer = decode(_TokenAnswer, content, call)
+        repository_ids = tuple(repository.id for repository in answer.repositories or ())
+        token = Token(answer.token, answer.expires_at, answer.permissions, repository_ids)
+        asked = dict(permissions) | {"metadata": permissions.get("metadata", "read")}
+        granted = {"metadata": "read"} | answer.permissions
+        if answer.selection != "selected" or repository_ids != (repository_id,) or granted != asked:
+            raise BroaderThanAsked(self._drop(token, asked), call)
+        return token
+
+    def revoke(self, token: Token) -> None:
+        """The token works no more; one that had already expired counts as revoked."""
+        self.revoke_value(token.value)
+
+    def revoke_value(self, value: str) -> None:
+        """As `revoke`, for who kept only the value."""
+        try:
+            with connect(self._api_url, InstallationToken(value), self._settings) as connection:
+                connection.write(Request("DELETE", "/installation/token", expected=(204,)))
+        except Unauthorized:
+            return
+
+    def identity(self, token: Token | None = None) -> Identity:
+        """Who the App is. The bot's id is asked for with `token`, or openly where the server allows that."""
+        app = self._one(_AppAnswer, "/app")
+        path = f"/users/{segment(f'{app.slug}[bot]')}"
+        credential: Credential = Anonymous() if token is None else InstallationToken(token.value)
+        with connect(self._api_url, credential, self._settings) as connection:
+            bot = decode(Account, connection.get(path), Call("GET", path))
+        return Identity(app.id, app.slug, bot.id)
+
+    def deliveries(self, since: datetime) -> Iterator[DeliveryView]:
+        """The delivery attempts since a time, newest first, of all installations; GitHub keeps 3 days, GHES 7
+        (github-facts 18, 20)."""
+        path = "/app/hook/deliveries"
+        for page in self._connection.pages(path):
+            for attempt in decode(tuple[DeliveryView, ...], page, Call("GET", path)):
+                if attempt.delivered_at < since:
+                    return
+                yield attempt
+
+    def redeliver(self, delivery_id: int) -> None:
+        """GitHub will send that delivery once more, with the same GUID."""
+        self._connection.write(Request("POST", f"/app/hook/deliveries/{delivery_id}/attempts", expected=(202,)))
+
+    def _one(self, kind: type[T], path: str) -> T:
+        return decode(kind, self._connection.get(path), Call("GET", path))
+
+    def _drop(self, token: Token, asked: Mapping[str, str]) -> str:
+        said = f"GitHub cut {token!r} where {dict(asked)} for one repository was asked."
+        try:
+            self.revoke(token)
+        except GitHubError as problem:
+            return f"{said} It could NOT be revoked: {problem.reason}"
+        return f"{said} It was revoked."
+
+
+def never_delivered(attempts: Iterable[DeliveryView]) -> tuple[DeliveryView, ...]:
+    """The newest attempt of each GUID that has no attempt with the status `OK`, oldest first (github-facts 21)."""
+    newest: dict[str, DeliveryView] = {}
+    delivered: set[str] = set()
+    for attempt in attempts:
+        if attempt.status == "OK":
+            delivered.add(attempt.guid)
+        known = newest.get(attempt.guid)
+        if known is None or attempt.delivered_at > known.delivered_at:
+            newest[attempt.guid] = attempt
+    owed = [attempt for guid, attempt in newest.items() if guid not in delivered]
+    return tuple(sorted(owed, key=lambda attempt: attempt.delivered_at))

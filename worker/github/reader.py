@@ -1,0 +1,269 @@
+"""Reads one repository: issues, comments, people's permissions, reactions, checks, files. It cannot write."""
+
+import base64
+import binascii
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import Any
+
+from msgspec import Struct, field
+
+from worker.github.connection import Connection
+from worker.github.errors import Call, NotFound, NotUnderstood
+from worker.github.place import Place, segment, segments
+from worker.github.views import (
+    Account,
+    BranchRule,
+    CheckRunView,
+    CommentReactions,
+    CommentView,
+    FileView,
+    IssueView,
+    Permission,
+    PullView,
+    RefView,
+    RepositoryRef,
+    RepositoryView,
+    Thumb,
+    TimelineEvent,
+    decode,
+)
+
+MOST_COMMENTS_PER_QUERY = 100
+"""Comments whose reactions one GraphQL query asks for (github-facts 39)."""
+
+_THUMBS = """
+  reactions(first: 100, after: $after, content: THUMBS_UP) {
+    pageInfo { hasNextPage endCursor }
+    nodes { databaseId createdAt user { databaseId login } }
+  }"""
+_COMMENT = f"... on IssueComment {{ id body lastEditedAt isMinimized {_THUMBS} }}"
+_BATCH = f"query($ids: [ID!]!, $after: String) {{ nodes(ids: $ids) {{ {_COMMENT} }} }}"
+
+
+class _GrantedTo(Struct):
+    id: int
+
+
+class _PermissionAnswer(Struct):
+    permission: str
+    role_name: str = ""
+    user: _GrantedTo | None = None
+
+
+class _FileAnswer(Struct):
+    type: str
+    sha: str
+    content: str = ""
+    encoding: str = ""
+
+
+class _Blob(Struct):
+    content: str
+    encoding: str
+
+
+class _Reactor(Struct):
+    login: str
+    id: int | None = field(name="databaseId", default=None)
+
+
+class _Reaction(Struct):
+    created_at: datetime = field(name="createdAt")
+    id: int | None = field(name="databaseId", default=None)
+    user: _Reactor | None = None
+
+
+class _PageInfo(Struct):
+    more: bool = field(name="hasNextPage")
+    cursor: str | None = field(name="endCursor", default=None)
+
+
+class _Reactions(Struct):
+    page: _PageInfo = field(name="pageInfo")
+    nodes: list[_Reaction | None]
+
+
+class _ReactedComment(Struct):
+    id: str
+    body: str
+    reactions: _Reactions
+    edited_at: datetime | None = field(name="lastEditedAt", default=None)
+    minimized: bool = field(name="isMinimized", default=False)
+
+
+class _RestReaction(Struct):
+    id: int
+    created_at: datetime
+    user: Account | None = None
+
+
+class Reader:
+    """What one credential may read of one repository. Every method asks GitHub anew; nothing is cached."""
+
+    def __init__(self, connection: Connection, repository: RepositoryRef) -> None:
+        self._connection = connection
+        self._place = Place(connection, repository)
+        self.ref = repository
+
+    def repository(self) -> RepositoryView:
+        """The repository as it is now, under its present name."""
+        return self._place.one(RepositoryView, "")
+
+    def head_of(self, branch: str) -> str:
+        """The commit a branch points at. Raises `NotFound` for no such branch, `Conflict` for an empty repository."""
+        return self._place.one(RefView, f"/git/ref/heads/{segments(branch)}").target.sha
+
+    def find_branch(self, branch: str) -> str | None:
+        """The commit a branch points at, None when there is no such branch in a repository that we can see."""
+        try:
+            return self.head_of(branch)
+        except NotFound:
+            self.repository()
+            return None
+
+    def issue(self, number: int) -> IssueView:
+        """The issue as it is now. Raises `Moved` when it was transferred, `Gone` or `NotFound` when deleted."""
+        return self._place.one(IssueView, f"/issues/{number}")
+
+    def comments(self, number: int, since: datetime | None = None) -> tuple[CommentView, ...]:
+        """Every comment of the conversation, oldest first, from all pages (case PL-03); those of deleted accounts
+        have no author. With `since`, only those written or changed at or after that time."""
+        return tuple(every_comment(self._place, number, since))
+
+    def comment(self, comment_id: int) -> CommentView:
+        """One comment as it is now. Raises `NotFound` when it was deleted."""
+        return self._place.one(CommentView, f"/issues/comments/{comment_id}")
+
+    def permission_of(self, login: str) -> Permission:
+        """What `login` may do here, as GitHub merges it from all grants (github-facts 74).
+
+        A login GitHub does not know has the permission `none` (github-facts 77). Every other failure is raised and
+        must count as no permission, to be asked again (github-facts 78). Compare `user_id`: logins change hands.
+        """
+        try:
+            answer = self._place.one(_PermissionAnswer, f"/collaborators/{segment(login)}/permission")
+        except NotFound:
+            return Permission(legacy="none", role_name="none", user_id=None)
+        granted_to = answer.user.id if answer.user else None
+        return Permission(answer.permission, answer.role_name or answer.permission, granted_to)
+
+    def user(self, login: str) -> Account | None:
+        """The account behind a login, None when there is none."""
+        path = f"/users/{segment(login)}"
+        try:
+            return decode(Account, self._connection.get(path), Call("GET", path))
+        except NotFound:
+            return None
+
+    def timeline(self, number: int) -> tuple[TimelineEvent, ...]:
+        """Everything that happened on the issue, oldest first, from all pages; names of labels are those of then."""
+        return tuple(self._place.every(TimelineEvent, f"/issues/{number}/timeline"))
+
+    def reactions(self, node_ids: Sequence[str]) -> dict[str, CommentReactions]:
+        """Each comment as it stands now with every 👍 on it, by node id, asked in batches of 100.
+
+        A comment that is deleted or not visible is missing from the answer. A 👍 of a deleted account is left out.
+        """
+        found: dict[str, CommentReactions] = {}
+        for start in range(0, len(node_ids), MOST_COMMENTS_PER_QUERY):
+            batch = list(node_ids[start : start + MOST_COMMENTS_PER_QUERY])
+            for comment in self._reacted(batch, None):
+                found[comment.id] = CommentReactions(
+                    comment.body, comment.edited_at, comment.minimized, tuple(self._thumbs(comment))
+                )
+        return found
+
+    def thumbs(self, comment_id: int) -> tuple[Thumb, ...]:
+        """Every 👍 on one comment now, over REST. Raises `NotFound` when the comment was deleted."""
+        path = f"/issues/comments/{comment_id}/reactions"
+        reactions = self._place.every(_RestReaction, path, {"content": "+1"})
+        return tuple(
+            Thumb(reaction.id, reaction.user.id, reaction.user.login, reaction.created_at)
+            for reaction in reactions
+            if reaction.user is not None
+        )
+
+    def check_runs(self, commit: str) -> tuple[CheckRunView, ...]:
+        """The latest run of every check of a commit."""
+        path = f"/commits/{segment(commit)}/check-runs"
+        return tuple(self._place.every(CheckRunView, path, {"filter": "latest"}, below="check_runs"))
+
+    def branch_rules(self, branch: str) -> tuple[BranchRule, ...]:
+        """The active rules for a branch name, whether or not the branch exists (github-facts 124)."""
+        return tuple(self._place.every(BranchRule, f"/rules/branches/{segment(branch)}"))
+
+    def pulls_by_head(self, owner: str, branch: str) -> tuple[PullView, ...]:
+        """Every pull request, open or closed, from that branch of that owner's repository, newest first."""
+        return pulls_by_head(self._place, owner, branch)
+
+    def pull(self, number: int) -> PullView:
+        """One pull request as it is now."""
+        return self._place.one(PullView, f"/pulls/{number}")
+
+    def file_at(self, path: str, commit: str) -> FileView | None:
+        """A file's bytes at a commit, up to GitHub's 100 MB; None when there is no file at that path.
+
+        A missing file is told from a repository we cannot see: that raises `NotFound` (github-facts 64).
+        """
+        where = f"/contents/{segments(path)}"
+        try:
+            listed = self._place.get(where, {"ref": commit})
+        except NotFound:
+            self.repository()
+            return None
+        call = Call("GET", self._place.root + where)
+        if isinstance(listed, list):
+            return None
+        answer = decode(_FileAnswer, listed, call)
+        if answer.type != "file":
+            return None
+        if answer.encoding == "base64":
+            return FileView(path, answer.sha, _bytes_of(answer.content, call))
+        blob = self._place.one(_Blob, f"/git/blobs/{segment(answer.sha)}")
+        return FileView(path, answer.sha, _bytes_of(blob.content, call))
+
+    def _thumbs(self, comment: _ReactedComment) -> Iterator[Thumb]:
+        reactions = comment.reactions
+        while True:
+            for reaction in filter(None, reactions.nodes):
+                if reaction.user is None or reaction.id is None or reaction.user.id is None:
+                    continue
+                yield Thumb(reaction.id, reaction.user.id, reaction.user.login, reaction.created_at)
+            if not reactions.page.more:
+                return
+            following = self._reacted([comment.id], reactions.page.cursor)
+            if not following:
+                return
+            reactions = following[0].reactions
+
+    def _reacted(self, node_ids: list[str], after: str | None) -> list[_ReactedComment]:
+        variables: dict[str, Any] = {"ids": node_ids, "after": after}
+        call = Call("QUERY", "/graphql")
+        nodes = self._connection.graphql(_BATCH, variables).get("nodes")
+        if not isinstance(nodes, list):
+            raise NotUnderstood("GitHub's answer is not a list.", call)
+        # A node that is no comment any more is null, or an object without the fields we asked for.
+        return [decode(_ReactedComment, node, call) for node in nodes if node]
+
+
+def every_comment(place: Place, number: int, since: datetime | None) -> Iterator[CommentView]:
+    """All comments of a conversation, oldest first."""
+    params = {"since": since.strftime("%Y-%m-%dT%H:%M:%SZ")} if since else {}
+    return place.every(CommentView, f"/issues/{number}/comments", params)
+
+
+def pulls_by_head(place: Place, owner: str, branch: str) -> tuple[PullView, ...]:
+    """Every pull request from one branch, newest first; GitHub needs the owner's name there (github-facts 140)."""
+    params = {"head": f"{owner}:{branch}", "state": "all", "sort": "created", "direction": "desc"}
+    # An unknown head makes GitHub list everything, so the answer is compared with the question.
+    pulls = place.every(PullView, "/pulls", params)
+    return tuple(pull for pull in pulls if pull.head.ref == branch)
+
+
+def _bytes_of(content: str, call: Call) -> bytes:
+    try:
+        return base64.b64decode("".join(content.split()), validate=True)
+    except (binascii.Error, ValueError):
+        pass
+    raise NotUnderstood("GitHub's file content is not base64.", call)
