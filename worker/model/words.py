@@ -64,7 +64,8 @@ class Reply:
     `calls` is empty unless `stopped` is TOOL_USE: a reply that was cut at its limit, or whose tool input was not an
     object, is CUT and carries no call that anybody could act on (case LM-01). `because` names the vendor's reason.
     `spent` counts this call and any earlier attempt that may have been billed; `seconds` runs from the first attempt
-    to the reply, waits included; `attempts` counts requests sent. `content` is the raw reply, kept for replay; empty when CUT.
+    to the reply, waits included; `attempts` counts requests sent. `content` is the raw
+    reply, kept for replay; empty when CUT.
     """
 
     text: str

@@ -1,0 +1,203 @@
+"""A bounded conversation with tools: how the executor, the scout and the reviewer work with their models."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from app.core.budget import Meter
+from app.core.verdict import Refused
+from worker.model.client import Model
+from worker.model.schema import faults
+from worker.model.words import (
+    AssistantTurn,
+    Message,
+    ModelError,
+    Outcome,
+    Reply,
+    Stopped,
+    Tool,
+    ToolCall,
+    ToolResult,
+    ToolResults,
+    UserText,
+)
+
+T = TypeVar("T")
+
+SHORTER = (
+    "Your last reply was cut ({because}) and thrown away; nothing in it was done. "
+    "Answer again, much shorter: one tool call, with less text in it."
+)
+NUDGE = "You ended without a tool call. Nothing happens unless you call a tool: {tools}."
+
+
+@dataclass(frozen=True)
+class Opening:
+    """What the conversation starts with: the fixed prompt, which is cached, and the task."""
+
+    system: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most that one conversation may take, beside what its meter allows.
+
+    `max_tokens` limits each reply, thinking included; `replies` the whole conversation. The other three count replies
+    in a row: cut at their limit, without a call, and with nothing but unknown or invalid calls. At that many cuts, or
+    one more than that many idle or mistaken replies, the conversation is given up.
+    """
+
+    max_tokens: int = 16_000
+    replies: int = 60
+    cuts: int = 2
+    nudges: int = 2
+    mistakes: int = 3
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The tool did its work; the text goes back to the model."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The tool could not do it; the reason goes back to the model."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Done(Generic[T]):
+    """The call ends the conversation with this value."""
+
+    value: T
+
+
+Handler = Callable[[Mapping[str, object]], Answer | Failed | Done[T]]
+
+
+@dataclass(frozen=True)
+class Finished(Generic[T]):
+    """The model ended the work: the call that did it, its handler's value, and what was said beside it."""
+
+    call: ToolCall
+    value: T
+    text: str
+
+
+class Cause(StrEnum):
+    """What a conversation was given up for."""
+
+    BUDGET = "budget"
+    CUT = "cut"
+    IDLE = "idle"
+    MISTAKES = "mistakes"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True)
+class GaveUp:
+    """The conversation ended without a result; `reason` is one sentence for a person."""
+
+    reason: str
+    cause: Cause
+
+
+def converse(
+    model: Model, opening: Opening, tools: Mapping[str, tuple[Tool, Handler[T]]], meter: Meter, limits: Limits
+) -> Finished[T] | GaveUp:
+    """Runs until a handler is `Done`, a limit is reached, or the model refuses.
+
+    Handlers only ever see whole calls of tools in `tools`, valid against their schemas. Every billed reply is charged,
+    also one that cannot be used. A `ModelError` passes through after what it may have cost was charged.
+    """
+    talk = _Talk(opening, tools, limits)
+    for _ in range(limits.replies):
+        if isinstance(refused := meter.may_call(), Refused):
+            return GaveUp(str(refused), Cause.BUDGET)
+        try:
+            reply = model.ask(opening.system, talk.messages, talk.tools, limits.max_tokens)
+        except ModelError as error:
+            meter.charge(error.spent)
+            raise
+        meter.charge(reply.spent)
+        match reply.stopped:
+            case Stopped.TOOL_USE:
+                end = talk.answer(reply)
+            case Stopped.CUT:
+                end = talk.ask_for_less(reply)
+            case Stopped.END | Stopped.PAUSED:
+                end = talk.nudge(reply)
+            case Stopped.REFUSED:
+                end = GaveUp(f"{reply.model} refused to go on ({reply.because}).", Cause.REFUSED)
+        if end is not None:
+            return end
+    return GaveUp(f"The conversation did not end within {limits.replies} replies.", Cause.BUDGET)
+
+
+class _Talk(Generic[T]):
+    """The messages so far, and how many unusable replies came in a row."""
+
+    def __init__(self, opening: Opening, tools: Mapping[str, tuple[Tool, Handler[T]]], limits: Limits) -> None:
+        self.messages: list[Message] = [UserText(opening.text)]
+        self.tools = [tool for tool, _ in tools.values()]
+        self._tools = tools
+        self._limits = limits
+        self._cuts = self._idle = self._mistakes = 0
+
+    def answer(self, reply: Reply) -> Finished[T] | GaveUp | None:
+        """Runs the calls in order. An ending is not accepted beside a call of the same reply that failed before it."""
+        results: list[ToolResult] = []
+        unusable = 0
+        for call in reply.calls:
+            fault = self._fault(call)
+            unusable += bool(fault)
+            said = Failed(fault) if fault else self._tools[call.name][1](call.input)
+            if isinstance(said, Done):
+                if all(one.outcome is Outcome.WORKED for one in results):
+                    return Finished(call, said.value, reply.text)
+                said = Failed(
+                    f"{call.name} was not accepted: an earlier call in the same reply failed. Look at it first."
+                )
+            outcome = Outcome.WORKED if isinstance(said, Answer) else Outcome.FAILED
+            results.append(ToolResult(call.id, said.text, outcome))
+        self.messages += [AssistantTurn(reply), ToolResults(tuple(results))]
+        self._cuts = self._idle = 0
+        self._mistakes = self._mistakes + 1 if unusable == len(reply.calls) else 0
+        if self._mistakes > self._limits.mistakes:
+            return GaveUp(f"{reply.model} kept making invalid tool calls; the last: {results[-1].text}", Cause.MISTAKES)
+        return None
+
+    def ask_for_less(self, reply: Reply) -> GaveUp | None:
+        """A cut reply is forgotten: what it held is neither acted on nor given back."""
+        self._cuts += 1
+        if self._cuts >= self._limits.cuts:
+            return GaveUp(
+                f"{reply.model}'s reply was cut {self._cuts} times in a row ({reply.because}; "
+                f"the limit is {self._limits.max_tokens} tokens a reply).",
+                Cause.CUT,
+            )
+        self.messages.append(UserText(SHORTER.format(because=reply.because)))
+        return None
+
+    def nudge(self, reply: Reply) -> GaveUp | None:
+        """Says that only tool calls count. A pause, which only the vendor's own tools cause, is met in the same way."""
+        self._idle += 1
+        self._cuts = 0
+        if self._idle > self._limits.nudges:
+            return GaveUp(f"{reply.model} stopped {self._idle} times without calling a tool.", Cause.IDLE)
+        if reply.content:
+            self.messages.append(AssistantTurn(reply))
+        self.messages.append(UserText(NUDGE.format(tools=", ".join(self._tools))))
+        return None
+
+    def _fault(self, call: ToolCall) -> str:
+        """Why the call is not passed on to its handler, or an empty string."""
+        if call.name not in self._tools:
+            return f"There is no tool {call.name!r} here. The tools are {', '.join(self._tools)}."
+        wrong = faults(self._tools[call.name][0].schema, call.input)
+        return f"{call.name} was not called: " + " ".join(wrong) if wrong else ""
