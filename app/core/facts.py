@@ -153,6 +153,8 @@ class PlanDrafted(_Fact):
     issue_digest: Sha256
     expires_at: datetime
     spent: Spent
+    notices: tuple[str, ...] = ()
+    """What the approver should know about the input: hidden text that was removed, a moved base, and so on."""
 
 
 class PlanNotPossible(_Fact):

@@ -52,6 +52,7 @@ class Proposal(Part):
     comment_digest: str = ""
     """Digest of the comment's text as GitHub gave it back when it was posted."""
     issue_changed: bool = False
+    notices: tuple[str, ...] = ()
 
 
 class ApprovalSource(StrEnum):

@@ -74,6 +74,7 @@ def plan_drafted(state: Wanted | Proposed, fact: f.PlanDrafted) -> Move | Stay:
         drafted_at=fact.at,
         expires_at=fact.expires_at,
         issue_changed=fact.issue_digest != state.request.issue_digest,
+        notices=fact.notices,
     )
     after = Proposed(**(with_cost(state, fact.spent) | {"last_version": fact.version}), proposal=proposal)
     say = Say(key=f"plan-comment:{fact.version}", saying=PlanSaying(version=fact.version))

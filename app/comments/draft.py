@@ -1,0 +1,113 @@
+"""The draft pull request's title and text, and the commit's message. Facts in it come from code, not from a model."""
+
+from app.comments.markdown import MAX_BODY, block, code, code_block, cut, details, inline, visible
+from app.comments.status import cost
+from app.core.budget import Spent
+from app.core.digest import short
+from app.core.plan import Plan
+from app.core.report import CheckRun, Report, When
+from app.core.run import Approval
+
+MAX_TITLE = 200
+
+_WHEN = {
+    When.BEFORE: "before",
+    When.AFTER: "after",
+    When.TESTS_ONLY: "new tests, old code",
+}
+
+
+def title(plan: Plan) -> str:
+    """One line of at most 200 characters (GitHub cuts at 256)."""
+    first = " ".join(visible(plan.summary).split())
+    sentence = first.split(". ")[0].rstrip(".")
+    return cut(sentence.replace("@", "@\u200b"), MAX_TITLE) or f"Plan for issue {plan.issue_number}"
+
+
+def message(plan: Plan, approval: Approval) -> str:
+    """The commit's message: fixed form, one line of summary, no live mention (github-facts 137)."""
+    return (
+        f"{cut(title(plan), 72)}\n\n"
+        f"For issue {plan.issue_number}, plan version {plan.version}.\n\n"
+        f"Plan-Digest: {approval.plan_digest}\n"
+        f"Approved-By: {approval.person.login.replace('@', '')} (id {approval.person.id})\n"
+    )
+
+
+def body(plan: Plan, approval: Approval, report: Report, spent: Spent) -> str:
+    """The pull request's text, at most 60,000 code points; the closing line comes first so that no cut takes it."""
+    parts = [
+        f"Fixes #{plan.issue_number}",
+        block(plan.summary),
+        _approved_by(plan, approval),
+        "**Evidence the plan rests on**\n\n"
+        + "\n".join(
+            f"- {code(f'{item.path}:{item.start}–{item.end}')}: {inline(item.shows)}" for item in plan.evidence
+        ),
+        _checks(report),
+        _review(report),
+        *(["**Notes**\n\n" + "\n".join(f"- {inline(note)}" for note in report.notes)] if report.notes else []),
+        f"Cost: {cost(spent)}. {report.changed_lines} changed lines.",
+        *_outputs(report),
+    ]
+    return _within("\n\n".join(part for part in parts if part), plan)
+
+
+def _approved_by(plan: Plan, approval: Approval) -> str:
+    how = "a comment" if approval.source == "comment" else "a 👍"
+    return (
+        f"Plan version {plan.version}, digest {code(approval.plan_digest)}, was approved by "
+        f"{inline(approval.person.login)} ({inline(approval.role_name or approval.permission)}) with {how} on "
+        f"{approval.approved_at:%Y-%m-%d %H:%M} UTC, on {code(plan.base_branch)} at {code(plan.base_commit[:12])}. "
+        "The change was compared with the plan by code before it left the box."
+    )
+
+
+def _checks(report: Report) -> str:
+    head = "**Checks**, run by the box\n\n| check | on | result | exit | seconds |\n|---|---|---|---|---|\n"
+    rows = "\n".join(
+        f"| {code(run.name)} | {_WHEN[run.when]} | {_result(run)} | "
+        f"{run.exit_status if run.exit_status is not None else '–'} | {run.seconds:.1f} |"
+        for run in report.runs
+    )
+    limits = (
+        ""
+        if report.limits == "hard"
+        else ("\n\nThe box ran with soft limits: this machine offers no cgroup to bound memory and processes.")
+    )
+    return head + rows + limits
+
+
+def _result(run: CheckRun) -> str:
+    if run.ended != "exited":
+        return f"stopped ({run.ended})"
+    return "passed" if run.exit_status == 0 else "failed"
+
+
+def _review(report: Report) -> str:
+    review = report.review
+    if review is None:
+        return ""
+    opinion = "agrees" if review.agrees else "has doubts"
+    lines = [f"**A second model's reading** ({inline(review.model)}): {opinion}."]
+    for finding in review.findings:
+        place = f"{finding.path}:{finding.line}" if finding.line else finding.path
+        lines.append(f"- {code(place)}: {inline(finding.text)}")
+    return "\n".join(lines)
+
+
+def _outputs(report: Report) -> list[str]:
+    return [
+        details(f"Output of {run.name} ({_WHEN[run.when]})", code_block(run.excerpt, limit=4_000))
+        for run in report.runs
+        if run.excerpt
+    ]
+
+
+def _within(text: str, plan: Plan) -> str:
+    if len(text) <= MAX_BODY:
+        return text
+    room = MAX_BODY - 200
+    at = text.rfind("\n<details>", 0, room)
+    kept = text[:at] if at > 0 else text[: text.rfind("\n", 0, room)]
+    return f"{kept}\n\nThe rest did not fit; run {code(plan.run)} has all of it ({code(short(plan.issue_digest))})."

@@ -1,0 +1,60 @@
+"""Short replies: refusals, answers to commands, and notes."""
+
+from app.comments.markdown import block, inline
+from app.comments.status import render as status
+from app.core.effects import ReplySaying, ReplyTopic
+from app.core.issue import Person
+from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, State, Wanted
+
+HELP = """\
+What I understand, each alone on a line:
+
+- `/approve`, or `/approve` and the plan's digest: approves exactly the newest plan. So does a 👍 on its comment.
+- `/revise` and your words: asks for another version of the plan.
+- `/reject`: ends the run with its plan. `/cancel`: ends the run at any stage before the pull request.
+- `/status`, `/why`: say where the run stands and who can unblock it. `/help`: this list.
+
+Who may approve, revise, reject or cancel is asked of GitHub at that moment. Quoted text and code are never commands."""
+
+
+def render(saying: ReplySaying, state: State) -> str:
+    """The whole reply. Only the person it is for is mentioned; everybody else's words are plain text."""
+    if saying.topic is ReplyTopic.HELP:
+        return f"{_to(saying.to)}{HELP}"
+    if saying.topic is ReplyTopic.WHY:
+        return f"{_to(saying.to)}{_why(state)}\n\n{status(state)}"
+    if saying.topic is ReplyTopic.QUESTION:
+        return f"{_to(saying.to)}before a plan can be made, one question:\n\n{block(saying.reason)}"
+    lead = {
+        ReplyTopic.REFUSED: "That was not done. ",
+        ReplyTopic.UNCLEAR: "",
+        ReplyTopic.NOTE: "",
+        ReplyTopic.VOIDED: "**The approval does not stand.** " if isinstance(state, Proposed) else "",
+    }[saying.topic]
+    return f"{_to(saying.to)}{lead}{_words(saying)}"
+
+
+def _words(saying: ReplySaying) -> str:
+    return " ".join(part for part in (inline(saying.reason, 3_000), inline(saying.remedy, 1_500)) if part)
+
+
+def _to(person: Person | None) -> str:
+    # A bot is not called: that could start another agent (github-facts 190).
+    if person is None or person.is_bot:
+        return ""
+    return f"@{person.login} "
+
+
+def _why(state: State) -> str:
+    role = state.policy.approve.role if state.policy else "write"
+    decider = f"Somebody with {role} permission in this repository"
+    words = {
+        Wanted: "A plan is being made; nothing is asked of anybody now.",
+        NeedsInput: "The issue's author can unblock this by answering the question.",
+        Proposed: f"{decider} can unblock this: `/approve`, a 👍 on the newest plan comment, `/revise` or `/reject`.",
+        Approved: "The approved plan is being carried out; `/cancel` would end it.",
+        Built: "The draft pull request is being opened.",
+        Published: "The rest is the review of the pull request.",
+        Closed: "The run has ended; setting the label again starts a new one.",
+    }
+    return words[type(state)]

@@ -1,0 +1,94 @@
+"""The status comment: one per run, edited in place. It says where the run stands and what comes next."""
+
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from app.comments.markdown import code, inline
+from app.core.budget import Spent
+from app.core.digest import short
+from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, State, Wanted
+
+
+def render(state: State) -> str:
+    """The whole status comment for a run in this state."""
+    lines = [f"**Countersign** · {_SAY[type(state)](state)}", _footer(state)]
+    return "\n\n".join(lines)
+
+
+def _wanted(state: Wanted) -> str:
+    if not state.allowed:
+        return "The label was seen; its setter's permission is being looked up."
+    return "A plan is being made. It reads the repository only; nothing is changed. The plan will be a comment here."
+
+
+def _needs_input(state: NeedsInput) -> str:
+    author = state.request.author
+    who = author.login if author else "the issue's author"
+    return f"Planning waits for an answer from {inline(who)} (the question is a comment below)."
+
+
+def _proposed(state: Proposed) -> str:
+    plan = f"Plan version {state.proposal.version} ({code(short(state.proposal.digest))})"
+    if state.drafting:
+        return f"{plan} stands; a revision is being made."
+    if state.proposal.issue_changed:
+        return f"{plan} cannot be approved, since the issue was edited. `/revise` asks for a plan of the new text."
+    return f"{plan} waits for a maintainer: `/approve` or a 👍 on its comment."
+
+
+def _approved(state: Approved) -> str:
+    approval = state.approval
+    begun = (
+        f"Plan version {approval.plan_version} ({code(short(approval.plan_digest))}) was approved by "
+        f"{inline(approval.person.login)}"
+    )
+    if state.held:
+        return f"{begun}. It waits and is kept: {inline(state.held, 2_000)}"
+    return f"{begun} and is being carried out in a sealed box."
+
+
+def _built(state: Built) -> str:
+    return f"The change is made and its checks were shown; the draft pull request for plan {code(short(state.proposal.digest))} is being opened."
+
+
+def _published(state: Published) -> str:
+    kind = "Draft pull request" if state.pull.draft else "Pull request (not a draft; please treat it as one)"
+    return f"{kind} #{state.pull.number} is open for review."
+
+
+def _closed(state: Closed) -> str:
+    words = f"Ended ({state.reason.replace('_', ' ')}): {inline(state.words, 2_500)}"
+    if state.remedy:
+        words += f" {inline(state.remedy, 1_000)}"
+    if state.pull is not None:
+        words += f" (pull request #{state.pull.number})"
+    return words
+
+
+def _footer(state: State) -> str:
+    return f"<sub>run {code(state.request.run)} · {cost(state.spent)}</sub>"
+
+
+def cost(spent: Spent) -> str:
+    """What was spent, in words; a call without a known price is said, not counted as free."""
+    if spent.calls == 0:
+        return "no model call so far"
+    dollars = f"${spent.usd.quantize(Decimal('0.0001'))}"
+    money = f"{spent.calls} model calls, {dollars}"
+    if spent.unpriced_calls == spent.calls:
+        money = f"{spent.calls} model calls of unknown price"
+    elif spent.unpriced_calls:
+        money += f" and {spent.unpriced_calls} calls of unknown price"
+    return f"{money}, {spent.input_tokens + spent.cached_tokens:,} tokens in, {spent.output_tokens:,} out"
+
+
+_SAY: dict[type, Callable[[Any], str]] = {
+    Wanted: _wanted,
+    NeedsInput: _needs_input,
+    Proposed: _proposed,
+    Approved: _approved,
+    Built: _built,
+    Published: _published,
+    Closed: _closed,
+}
