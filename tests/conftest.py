@@ -107,6 +107,20 @@ def redis_url(redis_server: services.Started) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[Callable[..., services.Started]]:
+    """Starts a Redis server for this test alone, with further command-line settings; it may be ended early."""
+    running: list[services.Started] = []
+
+    def start(*settings: str) -> services.Started:
+        running.append(_started(lambda: services.start_redis(tmp_path, os.getpid(), *settings)))
+        return running[-1]
+
+    yield start
+    for server in running:
+        services.end(server.keeper)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def ledger_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """The URL of an empty database, once as an SQLite file and once on PostgreSQL."""

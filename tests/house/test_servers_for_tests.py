@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psycopg
@@ -10,6 +11,8 @@ import pytest
 import redis
 
 from tests.fakes import services
+
+OwnRedis = Callable[..., services.Started]
 
 
 def plain(url: str) -> str:
@@ -53,11 +56,11 @@ def test_the_ledger_url_names_both_databases(ledger_url: str, request: pytest.Fi
     assert ledger_url.startswith(expected[request.node.callspec.params["ledger_url"]])
 
 
-def test_a_server_ends_when_its_owner_is_gone(tmp_path: Path) -> None:
-    owner = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
-    server = services.start_redis(tmp_path, owner.pid)
-    assert services.is_running(server.keeper)
-    owner.communicate(b"\n")
+def test_a_server_ends_when_its_owner_is_gone(redis_server: services.Started, tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as owner:
+        server = services.start_redis(tmp_path, owner.pid)
+        assert services.is_running(server.keeper)
+        owner.communicate(b"\n")
     deadline = time.monotonic() + 10
     while services.is_running(server.keeper) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -66,10 +69,15 @@ def test_a_server_ends_when_its_owner_is_gone(tmp_path: Path) -> None:
         redis.Redis.from_url(server.url).ping()
 
 
-def test_servers_of_a_session_are_started_once_and_ended_with_their_files() -> None:
+def test_servers_of_a_session_are_started_once_and_ended_with_their_files(redis_server: services.Started) -> None:
     servers = services.new_servers()
     first, second = servers.redis(), servers.redis()
-    assert first == second
+    assert first == second != redis_server
     servers.end()
     assert not services.is_running(first.keeper)
     assert not servers.room.exists()
+
+
+def test_a_test_can_have_a_redis_of_its_own_with_its_own_settings(own_redis: OwnRedis) -> None:
+    with redis.Redis.from_url(own_redis("--maxmemory", "64mb").url) as broker:
+        assert broker.config_get("maxmemory") == {"maxmemory": str(64 * 1024 * 1024)}
