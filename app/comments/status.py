@@ -49,7 +49,8 @@ def _approved(state: Approved) -> str:
 
 
 def _built(state: Built) -> str:
-    return f"The change is made and its checks were shown; the draft pull request for plan {code(short(state.proposal.digest))} is being opened."
+    plan = code(short(state.proposal.digest))
+    return f"The change is made and its checks were shown; the draft pull request for plan {plan} is being opened."
 
 
 def _published(state: Published) -> str:
