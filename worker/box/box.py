@@ -1,0 +1,177 @@
+"""The box itself: made only when a probe has shown that it holds, and then asked to run commands."""
+
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from worker.box.account import Account, BoxAccount, OwnAccount, account_for_the_box
+from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran
+from worker.box.kernel import become_reaper
+from worker.box.limits import LIMITS
+from worker.box.mounts import Handed, arguments, first_step
+from worker.box.remedies import INSTALL
+from worker.box.seccomp import filter_here
+from worker.box.staging import Staging, give, make_readable, passable
+from worker.box.supervise import Launch, supervise
+from worker.box.survey import tree_bytes
+
+__all__ = ["Box", "BoxSettings", "BoxUnavailable", "Command", "Ended", "Profile", "Ran", "open_box"]
+
+MOST_AT_ONCE = 4
+
+
+@dataclass(frozen=True, slots=True)
+class BoxSettings:
+    """What the operator may say about the box. `startup_seconds` bounds the making of the namespaces."""
+
+    bwrap: Path = Path("/usr/bin/bwrap")
+    startup_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Keeper:
+    """The file that a probe has judged. A changed file is another one."""
+
+    path: Path
+    device: int
+    inode: int
+    size: int
+    changed: int
+
+
+def _keeper(path: Path) -> _Keeper | BoxUnavailable:
+    try:
+        seen = path.stat()
+    except OSError:
+        return BoxUnavailable(f"There is no bubblewrap at {path}.", INSTALL)
+    if not stat.S_ISREG(seen.st_mode) or not os.access(path, os.X_OK):
+        return BoxUnavailable(f"{path} is not a program.", INSTALL)
+    return _Keeper(path, seen.st_dev, seen.st_ino, seen.st_size, seen.st_ctime_ns)
+
+
+_slots = threading.BoundedSemaphore(min(os.cpu_count() or 1, MOST_AT_ONCE))
+_proved: dict[tuple[_Keeper, Account], "Box"] = {}
+_proving = threading.Lock()
+
+
+class Box:
+    """Runs commands. Made by `open_box` only; a box that was not proved is not handed out."""
+
+    def __init__(self, settings: BoxSettings, keeper: _Keeper, account: Account, program: bytes) -> None:
+        self._settings = settings
+        self._keeper = keeper
+        self._account = account
+        self._filter = program
+        self._stage: Staging | None = None
+        self._lock = threading.RLock()
+
+    def run(self, tree: Path, command: Command) -> Ran | BoxUnavailable:
+        """What the command did with the tree at `/work`, or why it could not start.
+
+        `tree` was exported by trusted code and holds no `.git`. When this returns no process of the command is
+        alive, and only a write profile has changed the tree's content. Where this process is root the tree is
+        made readable to the box's account (write profile: given to it), and copied first when a directory
+        above it is private; a tree to write may not lie there. Waits while as many commands run as this
+        machine has cores, at most four.
+        Raises ValueError for a tree or tool directory that no caller may hand over.
+        """
+        if (tree / ".git").exists() or (tree / ".git").is_symlink():
+            raise ValueError(f"{tree} holds .git, which never enters the box")
+        if _keeper(self._settings.bwrap) != self._keeper:
+            return BoxUnavailable(
+                f"{self._settings.bwrap} changed since the box was proved.", "Start the worker again."
+            )
+        with _slots, ExitStack() as stack:
+            handed = Handed(stack)
+            try:
+                work = handed.directory(self._reachable_tree(tree, command.profile, stack))
+                tools = [handed.directory(self._reachable_tool(path)) for path in command.tools]
+            except OSError as error:
+                raise ValueError(f"not a directory that can be handed over: {error}") from error
+            if isinstance(self._account, BoxAccount):
+                if command.profile is Profile.WRITE:
+                    give(work, self._account)
+                else:
+                    make_readable(work)
+            return supervise(self._launch(command, work, tools, handed))
+
+    def _reachable_tree(self, tree: Path, profile: Profile, stack: ExitStack) -> Path:
+        if isinstance(self._account, OwnAccount) or passable(tree):
+            return tree
+        if profile is Profile.WRITE:
+            raise ValueError(f"{tree} lies in a private directory, so the box's account cannot write there")
+        copy = self._staging().copy(tree)
+        stack.callback(self._staging().drop, copy)
+        return copy
+
+    def _reachable_tool(self, path: Path) -> Path:
+        if isinstance(self._account, OwnAccount) or passable(path):
+            return path
+        with self._lock:
+            return self._staging().lasting(path)
+
+    def _staging(self) -> Staging:
+        with self._lock:
+            if self._stage is None:
+                self._stage = Staging()
+            return self._stage
+
+    def _launch(self, command: Command, work: int, tools: list[int], handed: Handed) -> Launch:
+        limits = LIMITS[command.profile]
+        mark = secrets.token_hex(16)
+        words = arguments(command, work, tools, handed)
+        script = handed.content("arguments", b"".join(word.encode() + b"\0" for word in words))
+        program = handed.content("filter", self._filter)
+        used: Callable[[], int] | None = None
+        if command.profile is Profile.WRITE:
+
+            def used() -> int:
+                return tree_bytes(work)
+
+        return Launch(
+            words=(str(self._keeper.path), "--args", str(script), "--seccomp", str(program)),
+            inside=("/bin/sh", "-c", first_step(command.profile), "box", mark, *command.argv),
+            descriptors=tuple(handed.numbers),
+            mark=mark.encode() + b"\n",
+            account=self._account,
+            limits=limits,
+            timeout_seconds=min(command.timeout_seconds, limits.wall_seconds),
+            startup_seconds=self._settings.startup_seconds,
+            used_disk=used,
+        )
+
+
+def open_box(settings: BoxSettings = BoxSettings()) -> Box | BoxUnavailable:
+    """A box that was proved on this machine, by this process, with the arguments it will use; else the reason.
+
+    The proof is kept while bubblewrap's file and the account stay the same. A failed one is tried again.
+    """
+    from worker.box.probe import prove
+
+    account = account_for_the_box()
+    if isinstance(account, BoxUnavailable):
+        return account
+    keeper = _keeper(settings.bwrap)
+    if isinstance(keeper, BoxUnavailable):
+        return keeper
+    program = filter_here()
+    if program is None:
+        return BoxUnavailable(
+            f"There is no system-call filter for {os.uname().machine}.", "Use an x86-64 or aarch64 machine."
+        )
+    with _proving:
+        known = _proved.get((keeper, account))
+        if known is not None:
+            return known
+        become_reaper()
+        box = Box(settings, keeper, account, program)
+        refusal = prove(box, settings)
+        if refusal is not None:
+            return refusal
+        _proved[keeper, account] = box
+        return box

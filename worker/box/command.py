@@ -1,0 +1,100 @@
+"""The words of the box: what is asked of it and what it answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Literal
+
+ALLOWED_VARIABLES = frozenset(
+    {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "NODE_PATH", "NO_COLOR", "TZ"}
+)
+"""The only variables a command may carry into the box besides the fixed ones (sandbox 5.3)."""
+
+
+class Profile(StrEnum):
+    """What a command may do with the tree at `/work` (sandbox 5.2)."""
+
+    READ = "read"
+    """The tree is read-only."""
+    REPRO = "repro"
+    """A throw-away copy; for the planner."""
+    TEST = "test"
+    """A throw-away copy; for checks."""
+    WRITE = "write"
+    """The tree itself, writable; trusted code collects the result afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One program with its arguments, for the box. No shell reads it.
+
+    The program starts in `/work`. `tools` are directories that trusted code prepared; the first is mounted
+    read-only at `/tools/0`, the second at `/tools/1`, and so on. `environment` may only name
+    `ALLOWED_VARIABLES`. `timeout_seconds` is cut to what the profile allows.
+    """
+
+    argv: tuple[str, ...]
+    timeout_seconds: float
+    profile: Profile
+    environment: Mapping[str, str] = field(default_factory=dict)
+    tools: tuple[Path, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for a command that no caller may make."""
+        if not self.argv or not self.argv[0]:
+            raise ValueError("a command needs a program")
+        texts = (*self.argv, *self.environment, *self.environment.values())
+        if any("\0" in text for text in texts):
+            raise ValueError("a command may not contain a null character")
+        strangers = sorted(set(self.environment) - ALLOWED_VARIABLES)
+        if strangers:
+            raise ValueError(f"variables that may not enter the box: {', '.join(strangers)}")
+        if self.timeout_seconds <= 0:
+            raise ValueError("a command needs a time limit above zero")
+
+
+class Ended(StrEnum):
+    """Why a command is over. Only `EXITED` carries an exit status."""
+
+    EXITED = "exited"
+    TIMEOUT = "timeout"
+    MEMORY = "memory"
+    PIDS = "pids"
+    OUTPUT = "output"
+    DISK = "disk"
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a command that really started did. When this value exists, no process of the command is alive.
+
+    `output` is standard output and standard error as they came, at most the profile's limit; where bytes were
+    left out a line of its own between head and tail says how many. A program killed by signal N exits with
+    128 + N; a program that is not there exits with 127. `seconds` leaves out the copying of the tree.
+    `limits` is "hard" when a control group bounds memory and processes together, "soft" when they are bounded
+    per process and by looking.
+    """
+
+    ended: Ended
+    exit_status: int | None
+    output: bytes
+    dropped_bytes: int
+    seconds: float
+    cpu_seconds: float
+    peak_memory_bytes: int | None
+    limits: Literal["hard", "soft"]
+
+
+@dataclass(frozen=True, slots=True)
+class BoxUnavailable:
+    """The command did not start, because the box cannot be had. Never a statement about the command.
+
+    `reason` is what was seen; `remedy` is what the operator can do about it.
+    """
+
+    reason: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.reason} {self.remedy}".strip()
