@@ -7,7 +7,8 @@ from pathlib import Path
 from tests.house.tree import ROOT, kept_files, name
 
 # Written apart, so that this file can be searched like any other.
-MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/(?:work|root)/|(?<![\w.~$}-])/home/(?!runner/)\w")
+# `/work` by itself is a place inside the box, and `runner` the account of GitHub's own machines.
+MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/(work/(main|shared|\.)|root/|home/(?!runner/)\w)")
 INDEX_HOSTS = re.compile(
     r"\b(pypi\.|files\.pythonhosted\.|registry\.npmjs\.|deb\.debian\.|archive\.ubuntu\.|"
     r"index\.crates\.|proxy\.golang\.|repo1?\.maven\.)(org|com|io)\b"
