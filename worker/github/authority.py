@@ -1,0 +1,139 @@
+"""What GitHub says, at this moment, about a person and about what their word refers to.
+
+Asked when a label, command or thumb is looked at, and asked again by the mint before a write. Any failure of
+GitHub is raised: no answer is no authority (github-facts 77, 78).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.core.digest import text_digest
+from app.core.effects import Purpose, SourceKind
+from app.core.facts import AuthorityFound, Found
+from app.core.issue import IssueSnapshot, Person
+from app.core.policy import POLICY_PATH, Policy, parse_policy
+from app.core.run import Approval, ApprovalSource, Proposal, Request
+from app.core.verdict import Refused
+from worker.github.errors import Gone, NotFound
+from worker.github.reader import Reader
+from worker.github.views import CommentReactions
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Whose authority is asked for, for what, and where their word stands."""
+
+    request: Request
+    purpose: Purpose
+    person: Person
+    source: SourceKind
+    source_id: int
+    source_digest: str = ""
+    argument: str = ""
+    proposal: Proposal | None = None
+
+
+def question_again(request: Request, proposal: Proposal, approval: Approval) -> Question:
+    """The question that an approval once answered, to be asked again before a write."""
+    by_reaction = approval.source is ApprovalSource.REACTION
+    return Question(
+        request=request,
+        purpose=Purpose.APPROVE,
+        person=approval.person,
+        source=SourceKind.REACTION if by_reaction else SourceKind.COMMENT,
+        source_id=approval.source_id,
+        source_digest=approval.source_digest,
+        proposal=proposal,
+    )
+
+
+def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound:
+    """The answer as a fact. Raises `GitHubError` where GitHub could not say, `NotFound`/`Gone` for a lost issue."""
+    policy = _policy(reader)
+    permission = reader.permission_of(question.person.login)
+    # A login that passed to another account carries nothing over (github-facts 85).
+    is_theirs = permission.user_id in (None, question.person.id)
+    issue = reader.issue(question.request.issue_number)
+    plan = _plan_comment(reader, question.proposal)
+    found, digest = _word(reader, question, plan, issue.labels)
+    return AuthorityFound(
+        at=now,
+        purpose=question.purpose,
+        person=question.person,
+        permission=permission.legacy if is_theirs else "none",
+        role_name=permission.role_name if is_theirs else "none",
+        policy=policy if isinstance(policy, Policy) else None,
+        policy_problem=str(policy) if isinstance(policy, Refused) else "",
+        source=question.source,
+        source_id=question.source_id,
+        source_found=found,
+        source_digest=digest,
+        argument=question.argument,
+        issue_digest=IssueSnapshot(number=issue.number, title=issue.title, body=issue.body).digest(),
+        plan_version=question.proposal.version if question.proposal else None,
+        plan_comment=_found(question.proposal, plan),
+    )
+
+
+def _policy(reader: Reader) -> Policy | Refused:
+    """From the default branch only; a repository without the file has the safe defaults."""
+    branch = reader.repository().default_branch
+    file = reader.file_at(POLICY_PATH, reader.head_of(branch))
+    if file is None:
+        return Policy()
+    try:
+        return parse_policy(file.content.decode("utf-8"))
+    except UnicodeDecodeError:
+        return Refused(f"{POLICY_PATH} is not UTF-8 text.")
+
+
+def _plan_comment(reader: Reader, proposal: Proposal | None) -> CommentReactions | None:
+    if proposal is None or not proposal.comment_node_id:
+        return None
+    return reader.reactions([proposal.comment_node_id]).get(proposal.comment_node_id)
+
+
+def _found(proposal: Proposal | None, plan: CommentReactions | None) -> Found:
+    if proposal is None or not proposal.comment_node_id:
+        return Found.NOT_LOOKED_FOR
+    if plan is None:
+        return Found.DELETED
+    if plan.minimized:
+        return Found.HIDDEN
+    return Found.AS_WRITTEN if text_digest(plan.body) == proposal.comment_digest else Found.EDITED
+
+
+def _word(
+    reader: Reader, question: Question, plan: CommentReactions | None, labels: tuple[str, ...]
+) -> tuple[Found, str]:
+    if question.source is SourceKind.LABEL:
+        wanted = question.request.label.lower()
+        there = any(label.lower() == wanted for label in labels)
+        return (Found.AS_WRITTEN if there else Found.DELETED), ""
+    if question.source is SourceKind.REACTION:
+        return _thumb(question, plan), ""
+    return _comment(reader, question)
+
+
+def _thumb(question: Question, plan: CommentReactions | None) -> Found:
+    thumbs = plan.thumbs if plan else ()
+    thumb = next((one for one in thumbs if one.reaction_id == question.source_id), None)
+    if plan is None or thumb is None or thumb.user_id != question.person.id:
+        return Found.DELETED
+    # A comment that was edited after the thumb was not what its giver saw (github-facts 46).
+    edited_later = plan.edited_at is not None and plan.edited_at > thumb.created_at
+    return Found.EDITED if edited_later else Found.AS_WRITTEN
+
+
+def _comment(reader: Reader, question: Question) -> tuple[Found, str]:
+    try:
+        comment = reader.comment(question.source_id)
+    except (NotFound, Gone):
+        return Found.DELETED, ""
+    digest = text_digest(comment.body)
+    same_author = comment.author is not None and comment.author.id == question.person.id
+    same_issue = comment.issue_number in (None, question.request.issue_number)
+    if not same_author or not same_issue:
+        return Found.DELETED, digest
+    as_written = not question.source_digest or digest == question.source_digest
+    return (Found.AS_WRITTEN if as_written else Found.EDITED), digest

@@ -1,0 +1,66 @@
+"""The mint's rules: a pure look at the ledger's rows before any token is cut."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.core.belts import REACH, WATCH, Belt, Needs, Reach, belt_of
+from app.core.effects import Effect
+from app.core.owed import still_owed
+from app.core.run import Grant, State, grant_of
+from app.core.verdict import Refused
+
+
+@dataclass(frozen=True, slots=True)
+class OwedRow:
+    """What the ledger says of one effect."""
+
+    effect: Effect
+    settled: bool
+    fence: int
+    lease_until: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A token may be cut; with a `grant`, only after GitHub was asked again."""
+
+    reach: Reach
+    grant: Grant | None
+
+
+def rule(belt: Belt, fence: int, row: OwedRow | None, state: State, now: datetime) -> Ruling | Refused:
+    """Allowed for the belt that holds the effect's claim now, while the run still needs it.
+
+    In this order: the effect is there, is this belt's, is not settled, is claimed by this fence, in time, still
+    owed, and, where the table says so, backed by a live Grant.
+    """
+    if row is None:
+        return Refused("There is no such effect.")
+    kind = row.effect.kind
+    if belt_of(kind) is not belt:
+        return Refused(f"A {kind} is not the {belt}'s to do.")
+    if row.settled:
+        return Refused("The effect is settled already.")
+    if row.fence != fence or row.lease_until is None or row.lease_until <= now:
+        return Refused("The effect is not claimed by the one who asks.")
+    owed = still_owed(row.effect, state)
+    if isinstance(owed, Refused):
+        return owed
+    reach = REACH[kind]
+    if reach.needs is Needs.OWED:
+        return Ruling(reach, None)
+    grant = grant_of(state, now)
+    if grant is None:
+        return Refused("There is no live approval, so nothing may be written or executed.")
+    return Ruling(reach, grant)
+
+
+def permissions(reach: Reach, installed: dict[str, str]) -> dict[str, str]:
+    """What to ask for: what the effect needs, and of its optional reading what this installation has granted."""
+    extra = {name: level for name, level in reach.where_granted.items() if name in installed}
+    return {**extra, **reach.permissions}
+
+
+def watch_reach(belt: Belt) -> Reach | Refused:
+    """Only the publisher watches reactions."""
+    return WATCH if belt is WATCH.belt else Refused(f"Watching reactions is not the {belt}'s to do.")

@@ -1,0 +1,134 @@
+"""The few words between a belt and the mint: length-framed JSON over a stream socket."""
+
+import json
+import socket
+import struct
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+MAX_FRAME = 64 * 1024
+
+
+class _Word(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class Hello(_Word):
+    """From a belt that came over the network: which it says it is. The mint answers with a `Challenge`."""
+
+    kind: Literal["hello"] = "hello"
+    belt: str
+
+
+class Challenge(_Word):
+    """A nonce to be answered with the HMAC-SHA256 of it under the belt's credential, which never travels."""
+
+    kind: Literal["challenge"] = "challenge"
+    nonce: str
+
+
+class Proof(_Word):
+    """The answer to a challenge, in hex."""
+
+    kind: Literal["proof"] = "proof"
+    mac: str
+
+
+class Cut(_Word):
+    """Asks for the token of one claimed effect."""
+
+    kind: Literal["cut"] = "cut"
+    run: str
+    effect_id: int
+    fence: int
+
+
+class Watch(_Word):
+    """Asks for the token with which reactions on waiting plan comments are read in one repository."""
+
+    kind: Literal["watch"] = "watch"
+    repository_id: int
+
+
+class Release(_Word):
+    """Says that a token is not needed any more: it is revoked."""
+
+    kind: Literal["release"] = "release"
+    mint_id: str
+
+
+Asked = Annotated[Hello | Proof | Cut | Watch | Release, Field(discriminator="kind")]
+
+
+class Token(_Word):
+    """A token that was cut. Its value never shows in `repr`."""
+
+    kind: Literal["token"] = "token"
+    mint_id: str
+    value: str = Field(repr=False)
+    expires_at: str
+    permissions: dict[str, str]
+    repository_id: int
+    bot_user_id: int
+
+
+class Done(_Word):
+    """The mint did as it was asked."""
+
+    kind: Literal["done"] = "done"
+
+
+class Denied(_Word):
+    """No token. `voided` says that the approval itself stands no longer; `retry_after` that asking later may help."""
+
+    kind: Literal["denied"] = "denied"
+    reason: str
+    remedy: str = ""
+    voided: bool = False
+    retry_after: float | None = None
+
+
+Answered = Annotated[Token | Done | Denied | Challenge, Field(discriminator="kind")]
+
+ASKED: TypeAdapter[Asked] = TypeAdapter(Asked)
+ANSWERED: TypeAdapter[Answered] = TypeAdapter(Answered)
+
+
+class WireBroken(Exception):
+    """The other side is gone, or sent what is not a word of this protocol."""
+
+
+def send(sock: socket.socket, word: _Word) -> None:
+    """The whole frame is sent, or `WireBroken` raised."""
+    frame = word.model_dump_json().encode()
+    try:
+        sock.sendall(struct.pack(">I", len(frame)) + frame)
+    except OSError as error:
+        raise WireBroken(f"the mint's socket: {error.strerror}") from error
+
+
+def receive(sock: socket.socket, words: TypeAdapter[Any]) -> Any:
+    """The next word. Raises `WireBroken` at the end of the stream, for a frame over 64 KiB and for anything else."""
+    (length,) = struct.unpack(">I", _exactly(sock, 4))
+    if length > MAX_FRAME:
+        raise WireBroken("a frame that is too long")
+    frame = _exactly(sock, length)
+    try:
+        return words.validate_json(frame)
+    except (ValidationError, json.JSONDecodeError):
+        # The frame may hold a token, so it is not quoted.
+        raise WireBroken("a frame that is no word of this protocol") from None
+
+
+def _exactly(sock: socket.socket, count: int) -> bytes:
+    parts = b""
+    while len(parts) < count:
+        try:
+            piece = sock.recv(count - len(parts))
+        except OSError as error:
+            raise WireBroken(f"the mint's socket: {error.strerror or 'timed out'}") from error
+        if not piece:
+            raise WireBroken("the other side has gone")
+        parts += piece
+    return parts
