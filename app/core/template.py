@@ -1,0 +1,191 @@
+"""A plan template: the prompts, step kinds, checks, budgets and stop conditions of one kind of work, as released.
+
+Templates are data in `plan_templates/NAME/VERSION/`. A released version is never edited, only superseded.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from app.core.budget import Cap
+from app.core.plan import Expectation, Sha256
+
+HOME = Path(__file__).resolve().parents[2] / "plan_templates"
+"""Beside the `app` package, in a checkout and in an installation alike."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
+_SHEET = "template.yaml"
+
+Count = Annotated[int, Field(ge=0, le=100_000)]
+Positive = Annotated[int, Field(ge=1, le=100_000)]
+Text = Annotated[str, Field(min_length=1)]
+
+
+class TemplateUnreadable(ValueError):
+    """There is no such template, or its files do not make one; the message says why."""
+
+
+class _Sheet(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Must(StrEnum):
+    """What a template can demand of a plan."""
+
+    EVIDENCE = "evidence"
+    HYPOTHESIS = "hypothesis"
+    REGRESSION_TEST = "regression_test"
+    FAILS_BEFORE_PASSES_AFTER = "fails_before_passes_after"
+
+
+class ChecksPolicy(_Sheet):
+    """How many checks a plan needs at least, and what they may promise."""
+
+    at_least: Count
+    expect: Annotated[tuple[Expectation, ...], Field(min_length=1)]
+
+
+class Size(Cap):
+    """What carrying a plan out may take: money, calls and minutes, and how much it may change."""
+
+    files: Positive
+    lines: Positive
+
+
+class DraftingBudget(_Sheet):
+    """For the planner with its scouts: what it usually gets, and the most that any setting can give."""
+
+    usual: Cap
+    most: Cap
+
+    @model_validator(mode="after")
+    def _usual_fits(self) -> "DraftingBudget":
+        _fits(self.usual, self.most)
+        return self
+
+
+class ExecutionBudget(_Sheet):
+    """For the executor with its reviewer: what a plan usually gets, and the most that one can ask for."""
+
+    usual: Size
+    most: Size
+
+    @model_validator(mode="after")
+    def _usual_fits(self) -> "ExecutionBudget":
+        _fits(self.usual, self.most)
+        return self
+
+
+class TemplateBudget(_Sheet):
+    """The two budgets of a run."""
+
+    drafting: DraftingBudget
+    execution: ExecutionBudget
+
+
+class TemplateLimits(_Sheet):
+    """Bounds of the work itself; `reply_tokens` counts thinking as well."""
+
+    reply_tokens: Positive
+    steps: Positive
+    scouts: Count
+    scout_calls: Positive
+    read_lines: Positive
+    questions: Count
+
+
+class Prompts(_Sheet):
+    """The fixed text for each role, which is the cacheable prefix of its calls."""
+
+    planner: Text
+    scout: Text
+    executor: Text
+    reviewer: Text
+
+
+class Template(_Sheet):
+    """One released template. `digest` is the SHA-256 over its files, as `folder_digest` makes it."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+    version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
+    about: Text
+    step_kinds: Annotated[tuple[Literal["change", "create", "delete", "move"], ...], Field(min_length=1)]
+    must_have: tuple[Must, ...]
+    checks: ChecksPolicy
+    budget: TemplateBudget
+    limits: TemplateLimits
+    stop_conditions: Annotated[tuple[Text, ...], Field(min_length=1)]
+    prompts: Prompts
+    digest: Sha256
+
+
+def folder_digest(files: Mapping[str, bytes]) -> str:
+    """SHA-256 (hex) over the files in the order of their names: name, NUL, size in bytes, NUL, content, for each."""
+    digest = hashlib.sha256()
+    for name in sorted(files):
+        digest.update(f"{name}\0{len(files[name])}\0".encode())
+        digest.update(files[name])
+    return digest.hexdigest()
+
+
+def parse_template(files: Mapping[str, str]) -> Template:
+    """The template in the files of one folder, by file name; raises `TemplateUnreadable`."""
+    if _SHEET not in files:
+        raise TemplateUnreadable(f"A template needs a {_SHEET}.")
+    try:
+        sheet = yaml.safe_load(files[_SHEET])
+    except yaml.YAMLError as error:
+        raise TemplateUnreadable(f"{_SHEET} is not YAML: {error}") from error
+    if not isinstance(sheet, dict) or not isinstance(sheet.get("prompts"), dict):
+        raise TemplateUnreadable(f"{_SHEET} must be a mapping with a mapping of prompts.")
+    named = sheet["prompts"]
+    if absent := [name for name in named.values() if name not in files]:
+        raise TemplateUnreadable(f"{_SHEET} names prompts that are not there: {', '.join(map(str, absent))}.")
+    if spare := set(files) - {_SHEET, *named.values()}:
+        raise TemplateUnreadable(f"The folder holds files that {_SHEET} does not name: {', '.join(sorted(spare))}.")
+    sheet["prompts"] = {role: files[name] for role, name in named.items()}
+    sheet["digest"] = folder_digest({name: text.encode() for name, text in files.items()})
+    try:
+        return Template.model_validate(sheet)
+    except ValidationError as error:
+        raise TemplateUnreadable(f"{_SHEET} is not a template: {error}") from error
+
+
+def read_template(folder: Path) -> Template:
+    """The template in a folder `NAME/VERSION`; raises `TemplateUnreadable`, also where the folder's name disagrees."""
+    try:
+        files = {path.name: path.read_bytes().decode() for path in folder.iterdir()}
+    except (OSError, UnicodeDecodeError) as error:
+        raise TemplateUnreadable(f"The template in {folder.name} cannot be read: {error}") from error
+    template = parse_template(files)
+    if (template.name, template.version) != (folder.parent.name, folder.name):
+        raise TemplateUnreadable(f"{folder.parent.name}/{folder.name} calls itself {template.name}/{template.version}.")
+    return template
+
+
+def template_folder(name: str, version: str | None = None, home: Path = HOME) -> Path:
+    """The folder of a template, in its newest version unless one is named; raises `TemplateUnreadable`."""
+    versions = sorted(
+        (path for path in (home / name).glob("*") if _VERSION.fullmatch(path.name)) if _NAME.fullmatch(name) else (),
+        key=lambda path: tuple(map(int, path.name.split("."))),
+    )
+    for path in reversed(versions):
+        if version in (None, path.name):
+            return path
+    known = sorted(path.name for path in home.iterdir() if path.is_dir() and _NAME.fullmatch(path.name))
+    asked = name if version is None else f"{name} in version {version}"
+    raise TemplateUnreadable(f"There is no template {asked!r}. There are: {', '.join(known)}.")
+
+
+def _fits(usual: Cap, most: Cap) -> None:
+    for field in type(usual).model_fields:
+        if Decimal(getattr(usual, field)) > Decimal(getattr(most, field)):
+            raise ValueError(f"the usual {field} is more than the most")
