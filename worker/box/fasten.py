@@ -21,7 +21,7 @@ def main() -> None:
     if os.getppid() != int(parent):
         sys.exit("the parent process is gone")
     try:
-        os.execvp(words[0], words)
+        os.execvp(words[0], words)  # noqa: S606 (no shell is the point)
     except OSError as error:
         sys.stderr.write(f"{words[0]} cannot be started: {error.strerror}\n")
         sys.exit(_NOT_FOUND)

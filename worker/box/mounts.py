@@ -1,3 +1,4 @@
+# ruff: noqa: S108 (the paths are those inside the box, where nobody else is)
 """What bubblewrap is told: the arguments and the small files, handed over by descriptor (sandbox 5.3)."""
 
 import os

@@ -30,7 +30,9 @@ say filter_of_first "$(field /proc/1/status Seccomp)"
 for name in cgroup ipc mnt net pid user uts; do say "ns_$name" "$(readlink /proc/self/ns/$name)"; done
 say interfaces "$(tail -n +3 /proc/net/dev | cut -d: -f1 | tr -d ' ' | tr '\n' ' ')"
 say variables "$(cat /proc/[0-9]*/environ 2>/dev/null | tr '\0' '\n' | cut -d= -f1 | sort -u | tr '\n' ' ')"
-if [ -e "$1" ] || [ -e /root ] || [ -e /run ] || [ -e /var ] || [ -e /sys ]; then say host_files yes; else say host_files no; fi
+seen=no
+for path in "$1" /root /home /run /var /sys; do if [ -e "$path" ]; then seen=$path; fi; done
+say host_files "$seen"
 may /usr/countersign-probe write_usr
 may /countersign-probe write_root
 may /etc/countersign-probe write_etc

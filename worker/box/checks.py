@@ -1,0 +1,158 @@
+"""Named checks: what a repository's ecosystem calls its tests, as argument arrays that no one can add shell text to."""
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path, PurePosixPath
+
+from app.core.verdict import Refused
+from worker.box.command import Command, Profile
+from worker.box.environment import PYTHON, CheckEnvironment
+
+_SECONDS = 900.0
+_LARGEST_FILE = 1024 * 1024
+_TOOLS = Path("/usr/bin")
+_NODE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[^\x00-\x1f]{1,200}\])?")
+_NO_SCRIPT = "no test specified"
+
+PYTEST = (PYTHON, "-m", "pytest", "-q", "--tb=short", "-rfE", "--color=no", "-p", "no:cacheprovider")
+
+
+class PathArguments(StrEnum):
+    """Whether a check can be narrowed to some of its files."""
+
+    ACCEPTED = "accepted"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class NamedCheck:
+    """A check by name. `argv` is complete without paths; accepted paths are added at its end.
+
+    `needs` says what has to be prepared first ("python" is an environment from `build_environment`).
+    `not_prepared` is the reason why it cannot be run here; empty when it can.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    paths: PathArguments
+    needs: str = ""
+    not_prepared: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """Where a check runs: the tree, the files that the plan will create there, and a prepared environment."""
+
+    snapshot: Path
+    created: frozenset[str] = frozenset()
+    environment: CheckEnvironment | None = None
+
+
+def discover(snapshot: Path) -> tuple[NamedCheck, ...]:
+    """The checks that the tree's own files speak of, in a fixed order; none when it speaks of none."""
+    found = (_pytest(snapshot), _npm(snapshot), _go(snapshot), _cargo(snapshot), _make(snapshot))
+    return tuple(check for check in found if check is not None)
+
+
+def command_for(check: NamedCheck, paths: tuple[str, ...], ground: Ground) -> Command | Refused:
+    """The command of the check for these paths, for a throw-away copy; or why there is none."""
+    if check.not_prepared:
+        return Refused(f"The check {check.name} cannot be run here: {check.not_prepared}.")
+    if paths and check.paths is PathArguments.NONE:
+        return Refused(f"The check {check.name} takes no paths.", "Plan it without paths.")
+    for path in paths:
+        refusal = _refusal_of(path, check, ground)
+        if refusal is not None:
+            return refusal
+    if check.needs == "python":
+        if ground.environment is None:
+            return Refused(f"The check {check.name} needs an environment and none is prepared.")
+        variables = {"PYTHONPATH": ":".join(ground.environment.pythonpath)}
+        tools = (ground.environment.directory,)
+        return Command((*check.argv, *paths), _SECONDS, Profile.TEST, variables, tools)
+    return Command((*check.argv, *paths), _SECONDS, Profile.TEST)
+
+
+def _refusal_of(argument: str, check: NamedCheck, ground: Ground) -> Refused | None:
+    """None when the argument names something in the tree; pytest's `path::name` is understood."""
+    text, *nodes = argument.split("::") if check.needs == "python" else [argument]
+    path = PurePosixPath(text)
+    bad_text = not text or any(ord(letter) < 32 or letter == "\\" for letter in argument)
+    if bad_text or text.startswith("-") or path.is_absolute() or ".." in path.parts or ".git" in path.parts:
+        return Refused(f"{argument!r} is not a path inside the repository.")
+    if any(_NODE.fullmatch(node) is None for node in nodes):
+        return Refused(f"{argument!r} does not name a test.")
+    if path.as_posix() in ground.created:
+        return None
+    place = ground.snapshot
+    for part in path.parts:
+        place = place / part
+        if place.is_symlink():
+            return Refused(f"{argument!r} leads through a link.")
+    return None if place.exists() else Refused(f"{argument!r} is not in the repository.")
+
+
+def _pytest(snapshot: Path) -> NamedCheck | None:
+    project = any((snapshot / name).is_file() for name in ("pyproject.toml", "setup.cfg", "setup.py", "pytest.ini"))
+    folder = any((snapshot / name).is_dir() for name in ("tests", "test"))
+    own = next(snapshot.glob("test_*.py"), None) or next(snapshot.glob("*_test.py"), None)
+    if own is None and not (project and (folder or _says(snapshot / "pyproject.toml", "[tool.pytest"))):
+        return None
+    missing = "" if Path(PYTHON).exists() else f"there is no {PYTHON} on this machine"
+    return NamedCheck("pytest", PYTEST, PathArguments.ACCEPTED, "python", missing)
+
+
+def _npm(snapshot: Path) -> NamedCheck | None:
+    try:
+        package = json.loads(_text(snapshot / "package.json") or "null")
+    except (ValueError, RecursionError):
+        return None
+    scripts = package.get("scripts") if isinstance(package, dict) else None
+    script = scripts.get("test") if isinstance(scripts, dict) else None
+    if not isinstance(script, str) or _NO_SCRIPT in script:
+        return None
+    wants = any(package.get(name) for name in ("dependencies", "devDependencies"))
+    return _with_tool("npm test", "npm", ("test", "--silent"), "its packages are not prepared" if wants else "")
+
+
+def _go(snapshot: Path) -> NamedCheck | None:
+    text = _text(snapshot / "go.mod")
+    if text is None:
+        return None
+    wants = re.search(r"^\s*require\b", text, re.MULTILINE) and not (snapshot / "vendor").is_dir()
+    return _with_tool("go test", "go", ("test", "./..."), "its modules are not prepared" if wants else "")
+
+
+def _cargo(snapshot: Path) -> NamedCheck | None:
+    text = _text(snapshot / "Cargo.toml")
+    if text is None:
+        return None
+    wants = re.search(r"^\s*\[.*dependencies", text, re.MULTILINE) and not (snapshot / "vendor").is_dir()
+    return _with_tool("cargo test", "cargo", ("test", "--offline"), "its crates are not prepared" if wants else "")
+
+
+def _make(snapshot: Path) -> NamedCheck | None:
+    for name in ("GNUmakefile", "makefile", "Makefile"):
+        text = _text(snapshot / name)
+        if text is not None:
+            has_test = re.search(r"^test\s*:(?!=)", text, re.MULTILINE)
+            return _with_tool("make test", "make", ("test",), "") if has_test else None
+    return None
+
+
+def _with_tool(name: str, tool: str, arguments: tuple[str, ...], not_prepared: str) -> NamedCheck:
+    program = _TOOLS / tool
+    missing = "" if program.exists() else f"there is no {program} on this machine"
+    return NamedCheck(name, (str(program), *arguments), PathArguments.NONE, "", missing or not_prepared)
+
+
+def _says(path: Path, words: str) -> bool:
+    return words in (_text(path) or "")
+
+
+def _text(path: Path) -> str | None:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST_FILE:
+        return None
+    return path.read_text(errors="replace")
