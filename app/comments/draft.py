@@ -53,6 +53,20 @@ def body(plan: Plan, approval: Approval, report: Report, spent: Spent) -> str:
     return _within("\n\n".join(part for part in parts if part), plan)
 
 
+def undrafted_title(drafted: str) -> str:
+    """For a repository without drafts (case GH-01)."""
+    return cut(f"[not reviewed] {drafted}", MAX_TITLE)
+
+
+def undrafted_body(drafted: str) -> str:
+    """The same, with what a draft would have said by itself."""
+    warning = (
+        "> [!WARNING]\n> This repository has no draft pull requests. "
+        "Please treat this one as a draft: nobody has reviewed it, and it must not be merged before somebody has."
+    )
+    return f"{warning}\n\n{drafted}"
+
+
 def _approved_by(plan: Plan, approval: Approval) -> str:
     how = "a comment" if approval.source == "comment" else "a 👍"
     return (
