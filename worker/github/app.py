@@ -119,7 +119,7 @@ class _AppJwt:
         claims = {"iss": self._app_id, "iat": now - 60, "exp": now + 540}
         return jwt.encode(claims, self._private_key, algorithm="RS256")
 
-    def renew(self, refused: str) -> bool:
+    def renew(self) -> bool:
         return False
 
 

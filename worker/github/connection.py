@@ -53,8 +53,8 @@ class Credential(Protocol):
         """The value to send now; empty for no authorisation at all."""
         ...
 
-    def renew(self, refused: str) -> bool:
-        """Called when GitHub refused `refused`: true when `bearer` now gives another value that is worth a try."""
+    def renew(self) -> bool:
+        """Called when GitHub refused what `bearer` gave: true when it gives another value now, worth one try."""
         ...
 
 
@@ -72,11 +72,12 @@ class InstallationToken:
     def bearer(self) -> str:
         return self._value
 
-    def renew(self, refused: str) -> bool:
-        if self._again is not None and self._value == refused:
-            ask, self._again = self._again, None
-            self._value = ask()
-        return self._value != refused
+    def renew(self) -> bool:
+        if self._again is None:
+            return False
+        ask, self._again = self._again, None
+        self._value = ask()
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class Anonymous:
     def bearer(self) -> str:
         return ""
 
-    def renew(self, refused: str) -> bool:
+    def renew(self) -> bool:
         return False
 
 
@@ -229,9 +230,8 @@ class Connection:
         return found
 
     def _ask(self, request: Request) -> tuple[Call, Answer]:
-        used = self._credential.bearer()
         call, answer = self._send(request)
-        if answer.status == 401 and self._credential.renew(used):
+        if answer.status == 401 and self._credential.renew():
             call, answer = self._send(request)
         if answer.status >= 300:
             raise error_of(answer, call, time.time())
@@ -273,10 +273,16 @@ class Connection:
 
     def _ours(self, address: str, call: Call) -> str:
         """`address`, when it is on this API's own host: the credential is sent nowhere else."""
-        ours, theirs = httpx.URL(self.api_url), httpx.URL(address)
-        if (ours.scheme, ours.host, ours.port) != (theirs.scheme, theirs.host, theirs.port):
+        if not self.leads_to(address, httpx.URL(self.api_url).path):
             raise Moved("GitHub points to another host.", call, address)
         return address
+
+    def leads_to(self, address: str, path: str) -> bool:
+        """Whether a whole address is on this API's own host and at `path` or below it, also once dots are resolved."""
+        ours, theirs = httpx.URL(self.api_url), httpx.URL(address)
+        same_host = (ours.scheme, ours.host, ours.port) == (theirs.scheme, theirs.host, theirs.port)
+        below = theirs.path == path or theirs.path.startswith(path.rstrip("/") + "/")
+        return same_host and below and ".." not in theirs.path.split("/")
 
 
 def connect(

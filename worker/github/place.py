@@ -71,10 +71,8 @@ class Place:
 
     def _same_repository(self, moved: Moved) -> str:
         """The new address, when it is this very repository's by id; else raises `moved` again."""
-        location, api = urlsplit(moved.location), urlsplit(self.connection.api_url)
-        home = f"{api.path}/repositories/{self.repository.id}"
-        inside = location.path == home or location.path.startswith(home + "/")
-        if (location.scheme, location.netloc) != (api.scheme, api.netloc) or not inside:
+        home = f"{urlsplit(self.connection.api_url).path}/repositories/{self.repository.id}"
+        if not self.connection.leads_to(moved.location, home):
             raise moved
         return moved.location
 
