@@ -1,0 +1,199 @@
+"""Effects are claimed under a lease with a fencing number, and settled once."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, update
+
+from app.core.belts import Belt
+from app.core.facts import EffectAbandoned, Fact
+from app.core.owed import still_owed
+from app.core.verdict import Refused
+from app.ledger.engine import OnDatabase
+from app.ledger.folding import Living, locked, taken
+from app.ledger.outcomes import Claim, DebtView, Recorded
+from app.ledger.schema import effects, runs
+from app.ledger.written import effect_read
+
+SURPASSED = Refused("Somebody else holds this effect now, or it is settled.")
+"""The answer to a holder whose fencing number is no longer the newest."""
+
+
+class Claims(OnDatabase):
+    """Who does what is owed. Time is the caller's: `now` is an aware time."""
+
+    def claim(self, effect_id: int, belt: Belt, now: datetime, lease: timedelta) -> Claim | Refused:
+        """Takes the effect for `lease`: nobody else can until then.
+
+        Refused where it is settled, not due, held, or another belt's. Where the run needs it no longer it is
+        settled with that reason, and refused.
+        """
+
+        def work(connection: Connection) -> Claim | Refused:
+            found = self._locked_effect(connection, effect_id)
+            if found is None:
+                return Refused(f"There is no effect {effect_id}.")
+            living, row = found
+            if (refused := _not_to_be_had(row, belt, now)) is not None:
+                return refused
+            effect = effect_read(row.body)
+            verdict = still_owed(effect, living.state)
+            if isinstance(verdict, Refused):
+                _settled(connection, effect_id, f"not done: {verdict}", now)
+                return verdict
+            claim = Claim(
+                effect_id=effect_id,
+                run=living.id,
+                effect=effect,
+                state=living.state,
+                fence=row.fence + 1,
+                attempts=row.attempts + 1,
+                postponements=row.postponements,
+                lease_until=now + lease,
+            )
+            held = {"fence": claim.fence, "attempts": claim.attempts, "lease_until": claim.lease_until}
+            connection.execute(update(effects).where(effects.c.id == effect_id).values(**held))
+            return claim
+
+        return self._database.writing(work)
+
+    def renew(self, claim: Claim, now: datetime, lease: timedelta) -> Claim | Refused:
+        """Holds the effect for `lease` from now on; refused once somebody else has it."""
+
+        def work(connection: Connection) -> Claim | Refused:
+            longer = update(effects).where(_held_by(claim)).values(lease_until=now + lease)
+            if connection.execute(longer).rowcount == 0:
+                return SURPASSED
+            return replace(claim, lease_until=now + lease)
+
+        return self._database.writing(work)
+
+    def settle(self, claim: Claim, facts: Sequence[Fact], outcome: str, now: datetime) -> Recorded | Refused:
+        """The effect is done: its facts count and it is settled, both or neither.
+
+        A fact that `advance()` refuses, since the run moved on meanwhile, is not recorded; the effect's outcome
+        says so.
+        """
+
+        def work(connection: Connection) -> Recorded | Refused:
+            found = self._locked_effect(connection, claim.effect_id)
+            if found is None or not _is_held(found[1], claim):
+                return SURPASSED
+            living, _ = found
+            words = [outcome]
+            for fact in facts:
+                refused = taken(self._database, connection, living, fact)
+                if refused is not None:
+                    words.append(f"{fact.kind} was not recorded: {refused}")
+            _settled(connection, claim.effect_id, "; ".join(words), now)
+            return Recorded(tuple(living.rings))
+
+        return self._database.writing(work)
+
+    def abandon(self, claim: Claim, reason: str, now: datetime) -> Recorded | Refused:
+        """The effect will not be done: it is settled, and the run learns why."""
+        given_up = EffectAbandoned(at=now, effect=claim.effect.kind, key=claim.effect.key, reason=reason)
+        return self.settle(claim, [given_up], f"abandoned: {reason}", now)
+
+    def postpone(self, claim: Claim, until: datetime, reason: str, now: datetime) -> Refused | None:
+        """Gives the effect back, not to be claimed before `until`; `reason` says what it waits for."""
+
+        def work(connection: Connection) -> Refused | None:
+            later = (
+                update(effects)
+                .where(_held_by(claim))
+                .values(
+                    available_at=until,
+                    # The old number must not settle what was given back.
+                    fence=effects.c.fence + 1,
+                    postponements=effects.c.postponements + 1,
+                    lease_until=None,
+                    outcome=f"waits since {now:%Y-%m-%d %H:%M:%S} UTC: {reason}",
+                )
+            )
+            return None if connection.execute(later).rowcount else SURPASSED
+
+        return self._database.writing(work)
+
+    def owed(self, belt: Belt, now: datetime, limit: int = 100) -> tuple[int, ...]:
+        """Ids of the belt's effects that can be claimed now.
+
+        Repositories take turns, and within one its runs; within a run the oldest comes first. So nobody's
+        hundred runs stand before somebody else's one.
+        """
+        in_run = func.row_number().over(partition_by=effects.c.run_id, order_by=effects.c.id)
+        due = (
+            select(effects.c.id, runs.c.repository_id, in_run.label("turn_in_run"))
+            .join(runs, runs.c.id == effects.c.run_id)
+            .where(
+                effects.c.belt == str(belt),
+                effects.c.settled_at.is_(None),
+                or_(effects.c.available_at.is_(None), effects.c.available_at <= now),
+                or_(effects.c.lease_until.is_(None), effects.c.lease_until <= now),
+            )
+            .subquery()
+        )
+        turn = func.row_number().over(partition_by=due.c.repository_id, order_by=(due.c.turn_in_run, due.c.id))
+        turns = select(due.c.id, turn.label("turn")).subquery()
+        query = select(turns.c.id).order_by(turns.c.turn, turns.c.id).limit(limit)
+        with self._database.reading() as connection:
+            return tuple(connection.scalars(query))
+
+    def debts(self) -> tuple[DebtView, ...]:
+        """Everything that is owed and not settled, oldest first."""
+        query = select(effects).where(effects.c.settled_at.is_(None)).order_by(effects.c.id)
+        with self._database.reading() as connection:
+            return tuple(
+                DebtView(
+                    effect_id=row.id,
+                    run=row.run_id,
+                    key=row.key,
+                    kind=row.kind,
+                    belt=Belt(row.belt),
+                    available_at=row.available_at,
+                    attempts=row.attempts,
+                    lease_until=row.lease_until,
+                    why=row.outcome,
+                )
+                for row in connection.execute(query)
+            )
+
+    def _locked_effect(self, connection: Connection, effect_id: int) -> tuple[Living, Row[Any]] | None:
+        """The effect's run, locked, then the effect: always in this order, so that no two wait for each other."""
+        run = connection.scalar(select(effects.c.run_id).where(effects.c.id == effect_id))
+        living = locked(connection, run) if run is not None else None
+        if living is None:
+            return None
+        row = connection.execute(select(effects).where(effects.c.id == effect_id).with_for_update()).one()
+        return living, row
+
+
+def _held_by(claim: Claim) -> ColumnElement[bool]:
+    return and_(
+        effects.c.id == claim.effect_id,
+        effects.c.fence == claim.fence,
+        effects.c.settled_at.is_(None),
+    )
+
+
+def _is_held(row: Row[Any], claim: Claim) -> bool:
+    return row.fence == claim.fence and row.settled_at is None
+
+
+def _not_to_be_had(row: Row[Any], belt: Belt, now: datetime) -> Refused | None:
+    if row.belt != belt:
+        return Refused(f"This effect is for the {row.belt} belt, not for the {belt} belt.")
+    if row.settled_at is not None:
+        return Refused("This effect is settled.")
+    if row.available_at is not None and row.available_at > now:
+        return Refused(f"This effect is not due before {row.available_at:%Y-%m-%d %H:%M:%S} UTC.")
+    if row.lease_until is not None and row.lease_until > now:
+        return Refused(f"Somebody holds this effect until {row.lease_until:%Y-%m-%d %H:%M:%S} UTC.")
+    return None
+
+
+def _settled(connection: Connection, effect_id: int, outcome: str, now: datetime) -> None:
+    values = {"settled_at": now, "lease_until": None, "outcome": outcome}
+    connection.execute(update(effects).where(effects.c.id == effect_id).values(**values))

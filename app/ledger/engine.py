@@ -1,0 +1,143 @@
+"""The database behind the ledger: SQLite in WAL mode with full synchronisation, or PostgreSQL through psycopg 3."""
+
+import os
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event, exc
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+
+from app.ledger.errors import LedgerUnreachable
+
+TRIES = 3
+"""How often a transaction is begun in all where the database asks for it again."""
+
+LOCK_SECONDS = 2.5
+"""How long one try waits for a lock. All tries together stay below the 10 s that GitHub waits (github-facts 18)."""
+
+POOL = 5
+POOL_OVERFLOW = 10
+
+# Serialisation failure, deadlock, lock not available: PostgreSQL asks for the transaction again.
+_AGAIN = {"40001", "40P01", "55P03"}
+
+_Result = TypeVar("_Result")
+
+
+class Database:
+    """Connections to one database; a transaction commits whole or leaves nothing."""
+
+    def __init__(self, url: str) -> None:
+        self.engine = _engine_for(_plain(url))
+        self.is_sqlite = self.engine.dialect.name == "sqlite"
+        # BEGIN IMMEDIATE takes the one write lock at once: a reader that turns writer can fail without waiting.
+        self._writer = self.engine.execution_options(countersign_begin="BEGIN IMMEDIATE")
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A connection that sees one state of the ledger and changes nothing."""
+        with _errors_named(), self.engine.connect() as connection:
+            yield connection
+
+    def writing(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Does `work` in one transaction, again from its beginning where the database asks for that.
+
+        Raises `LedgerUnreachable` after `TRIES` times; then nothing was recorded.
+        """
+        with _errors_named():
+            for left in reversed(range(TRIES)):
+                try:
+                    with self._writer.begin() as connection:
+                        return work(connection)
+                except exc.DBAPIError as error:
+                    if left == 0 or not _worth_another_try(error):
+                        raise
+                    time.sleep(random.uniform(0.005, 0.05))  # noqa: S311 (spreads rivals; guards nothing)
+        raise AssertionError("unreachable")
+
+    def insert(self, table: Table) -> "postgresql.Insert | sqlite.Insert":
+        """An INSERT that can say what to do about a conflict."""
+        return sqlite.insert(table) if self.is_sqlite else postgresql.insert(table)
+
+    def close(self) -> None:
+        """Gives every connection back."""
+        self.engine.dispose()
+
+
+class OnDatabase:
+    """What the parts of the ledger share."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
+def _plain(url: str) -> URL:
+    parsed = make_url(url)
+    if parsed.drivername in ("postgres", "postgresql"):
+        return parsed.set(drivername="postgresql+psycopg")
+    return parsed
+
+
+def _engine_for(url: URL) -> Engine:
+    sizes: dict[str, Any] = {"pool_size": POOL, "max_overflow": POOL_OVERFLOW, "pool_timeout": 5}
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(url, connect_args={"timeout": LOCK_SECONDS, "check_same_thread": False}, **sizes)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    else:
+        asked = {"connect_timeout": 5, "options": f"-c lock_timeout={int(LOCK_SECONDS * 1000)} -c timezone=UTC"}
+        engine = create_engine(url, connect_args=asked, pool_pre_ping=True, **sizes)
+    event.listen(engine, "connect", _remember_process)
+    event.listen(engine, "checkout", _refuse_inherited)
+    return engine
+
+
+def _prepare_sqlite(connection: Any, _record: Any) -> None:
+    # The driver must not begin transactions by itself: `_begin_sqlite` does.
+    connection.isolation_level = None
+    for left in reversed(range(50)):
+        try:
+            if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+                connection.execute("PRAGMA journal_mode = WAL")
+            break
+        except Exception:
+            # Turning WAL on does not wait for a rival that does the same.
+            if left == 0:
+                raise
+            time.sleep(0.02)
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    connection.exec_driver_sql(connection.get_execution_options().get("countersign_begin", "BEGIN"))
+
+
+def _remember_process(_connection: Any, record: Any) -> None:
+    record.info["process"] = os.getpid()
+
+
+def _refuse_inherited(_connection: Any, record: Any, fairy: Any) -> None:
+    """A connection that came over a fork is still its parent's: another one is made."""
+    if record.info["process"] != os.getpid():
+        record.dbapi_connection = fairy.dbapi_connection = None
+        raise exc.DisconnectionError("this connection belongs to the parent process")
+
+
+def _worth_another_try(error: exc.DBAPIError) -> bool:
+    if getattr(error.orig, "sqlstate", None) in _AGAIN:
+        return True
+    return isinstance(error, exc.OperationalError) and "database is locked" in str(error.orig)
+
+
+@contextmanager
+def _errors_named() -> Iterator[None]:
+    try:
+        yield
+    except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
+        cause = getattr(error, "orig", None) or error
+        raise LedgerUnreachable(f"The database does not answer: {str(cause).strip()}") from error

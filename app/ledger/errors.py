@@ -1,0 +1,17 @@
+"""What can go wrong with the ledger that a caller has to know. No SQLAlchemy exception leaves this room."""
+
+
+class LedgerError(Exception):
+    """Something is wrong with the ledger; the message is a sentence for the operator."""
+
+
+class LedgerBehind(LedgerError):
+    """The schema is not the one that this version works with."""
+
+
+class LedgerUnreachable(LedgerError):
+    """The database does not answer, or stayed locked; nothing was recorded."""
+
+
+class LedgerCorrupt(LedgerError):
+    """What was read is not what was written: a digest differs, or the facts do not follow from one another."""

@@ -1,0 +1,141 @@
+"""A run under its lock: its facts folded to a state, and the next fact appended with what is then owed.
+
+Whether a fact counts is for `advance()` alone to say.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection, insert, select, update
+
+from app.core.advance import advance, replay
+from app.core.belts import belt_of
+from app.core.effects import Effect
+from app.core.facts import Fact, InputNeeded
+from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, State
+from app.core.verdict import Refused
+from app.ledger.engine import Database
+from app.ledger.errors import LedgerCorrupt
+from app.ledger.outcomes import Ring
+from app.ledger.schema import effects, facts, runs
+from app.ledger.written import effect_written, fact_read, fact_written
+
+PATIENCE_FOR_ANSWERS = timedelta(days=14)
+"""How long a question to an issue's author stays open."""
+
+
+@dataclass(slots=True)
+class Living:
+    """A run whose row is locked until the transaction ends."""
+
+    id: str
+    facts: list[Fact]
+    state: State
+    told_by: str | None = None
+    """Guid of the delivery that tells what comes next, if one does."""
+    rings: list[Ring] = field(default_factory=list)
+    """What has come to be owed in this transaction."""
+
+
+def folded(run: str, recorded: list[Fact]) -> State:
+    """The state after these facts. Raises `LedgerCorrupt` where they do not follow from one another."""
+    try:
+        state = replay(recorded)
+    except ValueError as error:
+        raise LedgerCorrupt(f"The facts of run {run} do not follow from one another: {error}") from error
+    if state is None:
+        raise LedgerCorrupt(f"Run {run} has no facts.")
+    return state
+
+
+def locked(connection: Connection, run: str, told_by: str | None = None) -> Living | None:
+    """The run, locked against every other writer and folded; None where there is no such run."""
+    # PostgreSQL locks the row; on SQLite the transaction holds the one write lock already.
+    if connection.scalar(select(runs.c.id).where(runs.c.id == run).with_for_update()) is None:
+        return None
+    recorded = facts_of(connection, run)
+    return Living(run, recorded, folded(run, recorded), told_by)
+
+
+def facts_of(connection: Connection, run: str) -> list[Fact]:
+    """A run's facts in order."""
+    return [
+        fact_read(body)
+        for body in connection.scalars(select(facts.c.body).where(facts.c.run_id == run).order_by(facts.c.seq))
+    ]
+
+
+def taken(database: Database, connection: Connection, living: Living, fact: Fact) -> Refused | None:
+    """Appends the fact and what is owed because of it; a fact that `advance()` refuses leaves nothing."""
+    advanced = advance(living.state, fact)
+    if isinstance(advanced, Refused):
+        return advanced
+    living.facts.append(fact)
+    living.state = advanced.state
+    write_newest(connection, living)
+    owe(database, connection, living, advanced.effects)
+    connection.execute(update(runs).where(runs.c.id == living.id).values(**cached(living)))
+    return None
+
+
+def write_newest(connection: Connection, living: Living) -> None:
+    """Writes down the run's newest fact; its place is the last."""
+    fact = living.facts[-1]
+    connection.execute(
+        insert(facts).values(
+            run_id=living.id,
+            seq=len(living.facts),
+            kind=fact.kind,
+            at=fact.at,
+            delivery=living.told_by,
+            body=fact_written(fact),
+        )
+    )
+
+
+def owe(database: Database, connection: Connection, living: Living, owed: tuple[Effect, ...]) -> None:
+    """Adds the effects whose keys the run does not have yet."""
+    for effect in owed:
+        belt = belt_of(effect.kind)
+        row = database.insert(effects).values(
+            run_id=living.id,
+            key=effect.key,
+            kind=str(effect.kind),
+            belt=str(belt),
+            body=effect_written(effect),
+            owed_since=living.facts[-1].at,
+            fence=0,
+            attempts=0,
+            postponements=0,
+            outcome="",
+        )
+        row = row.on_conflict_do_nothing(index_elements=["run_id", "key"])
+        added = connection.scalar(row.returning(effects.c.id))
+        if added is not None:
+            living.rings.append(Ring(belt, added))
+
+
+def cached(living: Living) -> dict[str, object]:
+    """The columns of a run that are cached from its facts."""
+    state = living.state
+    pull = state.pull if isinstance(state, Published | Closed) else None
+    return {
+        "state": state.name,
+        "open": not isinstance(state, Closed),
+        "pull_number": pull.number if pull else None,
+        "deadline": deadline(living),
+        "updated_at": living.facts[-1].at,
+    }
+
+
+def deadline(living: Living) -> datetime | None:
+    """When the time is over for which the run waits; None where it waits for nobody."""
+    state = living.state
+    if isinstance(state, Proposed):
+        return state.proposal.expires_at
+    if isinstance(state, Approved | Built):
+        return state.approval.expires_at
+    if isinstance(state, NeedsInput):
+        asked = [fact.at for fact in living.facts if isinstance(fact, InputNeeded)]
+        return asked[-1] + PATIENCE_FOR_ANSWERS
+    return None

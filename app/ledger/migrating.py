@@ -1,0 +1,31 @@
+"""Migrations, run from code: the schema of an empty or an older ledger is brought to this version's."""
+
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, text
+
+from app.ledger.engine import Database
+
+# Any number will do, as long as it stays the same: who migrates holds it, everybody else waits.
+_LOCK = 4_027_118_553
+
+
+def brought_up_to_date(url: str) -> None:
+    """Applies what is missing, all in one transaction; a rival waits and then finds nothing to do."""
+    database = Database(url)
+
+    def work(connection: Connection) -> None:
+        if not database.is_sqlite:
+            connection.execute(text("SET LOCAL lock_timeout = '60s'"))
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")
+
+    try:
+        database.writing(work)
+    finally:
+        database.close()

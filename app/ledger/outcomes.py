@@ -1,0 +1,152 @@
+"""What the ledger answers: values, so that no caller sees a row."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.core.belts import Belt
+from app.core.effects import Effect
+from app.core.facts import Fact
+from app.core.run import State
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """An effect that is owed now: ring its belt after the commit."""
+
+    belt: Belt
+    effect_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A delivery was taken. `new` is false for one that was taken before; then nothing else happened."""
+
+    new: bool
+    runs: tuple[str, ...] = ()
+    """The runs in which a fact was recorded."""
+    outcome: str = ""
+    rings: tuple[Ring, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The change is in the ledger, for good."""
+
+    rings: tuple[Ring, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to do one effect until `lease_until`. Only the newest claim of an effect can settle it."""
+
+    effect_id: int
+    run: str
+    effect: Effect
+    state: State
+    """The run's state in the moment of the claim."""
+    fence: int
+    attempts: int
+    """Claims so far, this one among them."""
+    postponements: int
+    """How many of the earlier ones ended in waiting for something outside."""
+    lease_until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FactView:
+    """A fact in its place."""
+
+    seq: int
+    fact: Fact
+    delivery: str | None
+    """Guid of the delivery that told it, if one did."""
+
+
+@dataclass(frozen=True, slots=True)
+class EffectView:
+    """An effect with its bookkeeping."""
+
+    id: int
+    effect: Effect
+    belt: Belt
+    owed_since: datetime
+    available_at: datetime | None
+    fence: int
+    attempts: int
+    postponements: int
+    lease_until: datetime | None
+    settled_at: datetime | None
+    outcome: str
+    """What came of it; while it is unsettled, why it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunView:
+    """A run with everything that was recorded of it."""
+
+    id: str
+    state: State
+    facts: tuple[FactView, ...]
+    effects: tuple[EffectView, ...]
+    opened_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One line of the list of runs."""
+
+    id: str
+    repository_id: int
+    repository: str
+    """Today's name where it is known, else the name when the label was set."""
+    issue_number: int
+    issue_title: str
+    state: str
+    open: bool
+    pull_number: int | None
+    opened_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DebtView:
+    """An effect that is not settled."""
+
+    effect_id: int
+    run: str
+    key: str
+    kind: str
+    belt: Belt
+    available_at: datetime | None
+    attempts: int
+    lease_until: datetime | None
+    why: str
+    """Why it waits, if it was postponed."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingProposal:
+    """A plan comment on which a thumb would count. `seen_reactions` were asked about for this version."""
+
+    run: str
+    installation_id: int
+    repository_id: int
+    repository: str
+    comment_id: int
+    comment_node_id: str
+    version: int
+    seen_reactions: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryView:
+    """A delivery and what came of it."""
+
+    guid: str
+    event: str
+    action: str
+    received_at: datetime
+    outcome: str
+    size: int
+    """Bytes of its body."""

@@ -1,0 +1,159 @@
+"""Deliveries come in: recorded, folded and answered with effects, in one transaction."""
+
+from collections.abc import Sequence
+
+import zstandard
+from sqlalchemy import Connection, select, update
+
+from app.core.advance import advance
+from app.core.facts import Fact, Labelled, LabelledAgain
+from app.core.news import Delivery, Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen, Subject
+from app.core.run import Closed, Request
+from app.core.verdict import Refused
+from app.ledger.engine import TRIES, OnDatabase
+from app.ledger.errors import LedgerUnreachable
+from app.ledger.folding import Living, cached, locked, owe, taken, write_newest
+from app.ledger.outcomes import Received, Recorded
+from app.ledger.schema import deliveries, repositories, runs
+
+ZSTD_LEVEL = 1
+"""The quickest: a webhook's body shrinks to a fifth with it, and the receiver must be quick."""
+
+
+class Receiving(OnDatabase):
+    """What happened comes in here, from GitHub or from our own looking."""
+
+    def receive(self, delivery: Delivery, news: News | Ignored) -> Received:
+        """Takes a delivery: afterwards it is recorded with its facts and effects, or nothing of it is.
+
+        A guid that was taken before gives `new=False` and changes nothing. A label on an issue whose run is
+        open counts as set again.
+        """
+        body = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(delivery.body)
+
+        def work(connection: Connection) -> Received:
+            outcome = f"ignored: {news.why}" if isinstance(news, Ignored) else ""
+            row = self._database.insert(deliveries).values(
+                guid=delivery.guid,
+                event=delivery.event,
+                action=delivery.action,
+                received_at=delivery.received_at,
+                outcome=outcome,
+                size=len(delivery.body),
+                body=body,
+            )
+            if connection.scalar(row.on_conflict_do_nothing().returning(deliveries.c.guid)) is None:
+                return Received(new=False)
+            if isinstance(news, Ignored):
+                return Received(new=True, outcome=outcome)
+            received = self._folded_in(connection, delivery.guid, news)
+            told = update(deliveries).where(deliveries.c.guid == delivery.guid)
+            connection.execute(told.values(outcome=received.outcome))
+            return received
+
+        return self._database.writing(work)
+
+    def record(self, run: str, fact: Fact) -> Recorded | Refused:
+        """Takes a fact that no delivery told, such as a thumb that was found or time that is over."""
+
+        def work(connection: Connection) -> Recorded | Refused:
+            living = locked(connection, run)
+            if living is None:
+                return Refused(f"There is no run {run}.")
+            refused = taken(self._database, connection, living, fact)
+            return refused or Recorded(tuple(living.rings))
+
+        return self._database.writing(work)
+
+    def _folded_in(self, connection: Connection, guid: str, news: News) -> Received:
+        if news.seen is not None:
+            self._remember(connection, news.seen)
+        fact = news.fact
+        if fact is None:
+            return Received(new=True, outcome="noted the repository")
+        if isinstance(fact, Labelled):
+            return self._labelled(connection, guid, fact)
+        living = [
+            run for id in _concerned(connection, news.subject) if (run := locked(connection, id, guid)) is not None
+        ]
+        if not living:
+            return Received(new=True, outcome=f"ignored: there is no run that {fact.kind} could concern")
+        return self._taken_by_all(connection, living, fact)
+
+    def _taken_by_all(self, connection: Connection, living: Sequence[Living], fact: Fact) -> Received:
+        recorded: list[Living] = []
+        refused: list[Refused] = []
+        for run in living:
+            no = taken(self._database, connection, run, fact)
+            if no is None:
+                recorded.append(run)
+            else:
+                refused.append(no)
+        if not recorded:
+            return Received(new=True, outcome=f"ignored: {refused[0]}")
+        where = recorded[0].id if len(recorded) == 1 else f"{len(recorded)} runs"
+        rings = tuple(ring for run in recorded for ring in run.rings)
+        return Received(True, tuple(run.id for run in recorded), f"recorded {fact.kind} in {where}", rings)
+
+    def _labelled(self, connection: Connection, guid: str, fact: Labelled) -> Received:
+        """Opens a run, or answers that one is open. Two that come at once: the index lets one in."""
+        request = fact.request
+        for _ in range(TRIES):
+            if (opened := self._opened(connection, guid, fact)) is not None:
+                outcome = f"opened run {opened.id}"
+                return Received(True, (opened.id,), outcome, tuple(opened.rings))
+            issue = OnIssue(request.repository_id, request.issue_number)
+            for id in _concerned(connection, issue):
+                living = locked(connection, id, guid)
+                # It may have ended while its lock was waited for: then there is room for a new one.
+                if living is not None and not isinstance(living.state, Closed):
+                    again = LabelledAgain(at=fact.at, person=request.labeller)
+                    return self._taken_by_all(connection, [living], again)
+        raise LedgerUnreachable(f"Runs of issue {request.issue_number} open and close too quickly to follow.")
+
+    def _opened(self, connection: Connection, guid: str, fact: Labelled) -> Living | None:
+        advanced = advance(None, fact)
+        if isinstance(advanced, Refused):
+            raise AssertionError(f"a label opens a run: {advanced}")
+        living = Living(fact.request.run, [fact], advanced.state, guid)
+        row = self._database.insert(runs).values(**_opening(fact.request, living))
+        if connection.scalar(row.on_conflict_do_nothing().returning(runs.c.id)) is None:
+            return None
+        write_newest(connection, living)
+        owe(self._database, connection, living, advanced.effects)
+        return living
+
+    def _remember(self, connection: Connection, seen: Seen) -> None:
+        today = {"full_name": seen.full_name, "installation_id": seen.installation_id}
+        row = self._database.insert(repositories).values(repository_id=seen.repository_id, **today)
+        differs = (repositories.c.full_name != row.excluded.full_name) | (
+            repositories.c.installation_id != row.excluded.installation_id
+        )
+        connection.execute(row.on_conflict_do_update(index_elements=["repository_id"], set_=today, where=differs))
+
+
+def _opening(request: Request, living: Living) -> dict[str, object]:
+    return {
+        "id": request.run,
+        "installation_id": request.installation_id,
+        "repository_id": request.repository_id,
+        "issue_number": request.issue_number,
+        "issue_title": request.issue_title,
+        "repository": request.repository,
+        "opened_at": living.facts[0].at,
+        **cached(living),
+    }
+
+
+def _concerned(connection: Connection, subject: Subject) -> Sequence[str]:
+    """The runs that a subject names, in the order in which every transaction locks them."""
+    match subject:
+        case OnIssue(repository_id, number):
+            where = runs.c.open & (runs.c.repository_id == repository_id) & (runs.c.issue_number == number)
+        case OnPull(repository_id, number):
+            where = (runs.c.repository_id == repository_id) & (runs.c.pull_number == number)
+        case OnRepository(repository_id):
+            where = runs.c.open & (runs.c.repository_id == repository_id)
+        case OnInstallation(installation_id):
+            where = runs.c.open & (runs.c.installation_id == installation_id)
+    return connection.scalars(select(runs.c.id).where(where).order_by(runs.c.id)).all()

@@ -1,0 +1,45 @@
+"""The ledger as its callers hold it: all its parts on one database."""
+
+from sqlalchemy import inspect, text
+
+from app.ledger.claims import Claims
+from app.ledger.engine import Database
+from app.ledger.errors import LedgerBehind
+from app.ledger.keeping import Artifacts, Books, Plans
+from app.ledger.receiving import Receiving
+from app.ledger.schema import REVISION
+from app.ledger.views import Views
+
+
+class Ledger(Receiving, Claims, Views, Plans, Artifacts, Books):
+    """What was received, recorded, owed and kept. Safe to share between threads; made anew in a forked process."""
+
+    def close(self) -> None:
+        """Gives the database's connections back."""
+        self._database.close()
+
+
+def opened(url: str) -> Ledger:
+    """The ledger at `url`. Raises `LedgerBehind` where the schema is not the one that this version works with."""
+    database = Database(url)
+    try:
+        found = _revision(database)
+        if found is None:
+            raise LedgerBehind("The ledger has no tables yet. Run `countersign migrate`.")
+        if found != REVISION:
+            raise LedgerBehind(
+                f"The ledger's schema is {found}, and this version works with {REVISION}. "
+                "Run `countersign migrate` with the newest version, and start that one."
+            )
+    except BaseException:
+        database.close()
+        raise
+    return Ledger(database)
+
+
+def _revision(database: Database) -> str | None:
+    with database.reading() as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
+    return found

@@ -1,0 +1,207 @@
+"""Runs and deliveries as others read them. The state is always the fold of the facts, never a cached column."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+import zstandard
+from sqlalchemy import Connection, Row, Select, func, select, text, tuple_
+
+from app.core.belts import Belt
+from app.core.facts import Fact
+from app.core.news import Seen
+from app.core.run import Proposed
+from app.ledger.engine import OnDatabase
+from app.ledger.folding import folded
+from app.ledger.outcomes import DeliveryView, EffectView, FactView, RunSummary, RunView, WaitingProposal
+from app.ledger.schema import artifacts, deliveries, effects, facts, mints, repositories, runs, spans
+from app.ledger.written import effect_read, fact_read
+
+
+class Views(OnDatabase):
+    """Reading changes nothing."""
+
+    def run(self, run: str) -> RunView | None:
+        """The run with its facts, its state and its effects; None where there is no such run."""
+        with self._database.reading() as connection:
+            row = connection.execute(select(runs).where(runs.c.id == run)).one_or_none()
+            if row is None:
+                return None
+            told = connection.execute(select(facts).where(facts.c.run_id == run).order_by(facts.c.seq))
+            seen = tuple(FactView(fact.seq, fact_read(fact.body), fact.delivery) for fact in told)
+            owed = connection.execute(select(effects).where(effects.c.run_id == run).order_by(effects.c.id))
+            return RunView(
+                id=run,
+                state=folded(run, [view.fact for view in seen]),
+                facts=seen,
+                effects=tuple(_effect_view(effect) for effect in owed),
+                opened_at=row.opened_at,
+                updated_at=row.updated_at,
+            )
+
+    def runs(self, limit: int = 50, before: str | None = None) -> tuple[RunSummary, ...]:
+        """The newest runs first; `before` is the id of the last one that was seen."""
+        query = _summaries().order_by(runs.c.opened_at.desc(), runs.c.id.desc()).limit(limit)
+        if before is not None:
+            last = select(runs.c.opened_at, runs.c.id).where(runs.c.id == before).subquery()
+            query = query.join(last, tuple_(runs.c.opened_at, runs.c.id) < tuple_(last.c.opened_at, last.c.id))
+        with self._database.reading() as connection:
+            return tuple(RunSummary(**row) for row in connection.execute(query).mappings())
+
+    def open_run(self, repository_id: int, number: int) -> str | None:
+        """Id of the issue's open run; there is never more than one."""
+        at_issue = (runs.c.repository_id == repository_id) & (runs.c.issue_number == number)
+        with self._database.reading() as connection:
+            return connection.scalar(select(runs.c.id).where(runs.c.open, at_issue))
+
+    def run_of_pull(self, repository_id: int, number: int) -> str | None:
+        """Id of the run that opened this pull request."""
+        of_pull = (runs.c.repository_id == repository_id) & (runs.c.pull_number == number)
+        newest = select(runs.c.id).where(of_pull).order_by(runs.c.opened_at.desc()).limit(1)
+        with self._database.reading() as connection:
+            return connection.scalar(newest)
+
+    def due_to_expire(self, now: datetime) -> tuple[str, ...]:
+        """Ids of the open runs that waited until their deadline, the longest overdue first."""
+        over = select(runs.c.id).where(runs.c.open, runs.c.deadline <= now).order_by(runs.c.deadline, runs.c.id)
+        with self._database.reading() as connection:
+            return tuple(connection.scalars(over))
+
+    def waiting_proposals(self) -> tuple[WaitingProposal, ...]:
+        """The plan comments on which a thumb would count, in the order in which their runs were opened."""
+        waiting = select(runs.c.id).where(runs.c.open, runs.c.state == "proposed")
+        told = (
+            select(facts.c.run_id, facts.c.body)
+            .join(runs, runs.c.id == facts.c.run_id)
+            .where(facts.c.run_id.in_(waiting))
+            .order_by(runs.c.opened_at, facts.c.run_id, facts.c.seq)
+        )
+        asked = select(effects.c.run_id, effects.c.key).where(
+            effects.c.run_id.in_(waiting), effects.c.key.startswith("authority:reaction:", autoescape=True)
+        )
+        with self._database.reading() as connection:
+            names = _names_today(connection)
+            keys: dict[str, list[str]] = {}
+            for row in connection.execute(asked):
+                keys.setdefault(row.run_id, []).append(row.key)
+            return tuple(_waiting(connection.execute(told), keys, names))
+
+    def repository(self, repository_id: int) -> Seen | None:
+        """What the repository is called today, and through which installation it is reached."""
+        query = select(repositories).where(repositories.c.repository_id == repository_id)
+        with self._database.reading() as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else Seen(row.repository_id, row.full_name, row.installation_id)
+
+    def deliveries(self, limit: int = 50) -> tuple[DeliveryView, ...]:
+        """The newest deliveries first."""
+        newest = _delivery_columns().order_by(deliveries.c.received_at.desc(), deliveries.c.guid).limit(limit)
+        with self._database.reading() as connection:
+            return tuple(DeliveryView(**row) for row in connection.execute(newest).mappings())
+
+    def delivery(self, guid: str) -> DeliveryView | None:
+        """The delivery with this guid and what came of it; None where it was never taken."""
+        with self._database.reading() as connection:
+            row = connection.execute(_delivery_columns().where(deliveries.c.guid == guid)).mappings().one_or_none()
+        return None if row is None else DeliveryView(**row)
+
+    def delivery_body(self, guid: str) -> bytes | None:
+        """The body, byte for byte as GitHub sent it."""
+        with self._database.reading() as connection:
+            body = connection.scalar(select(deliveries.c.body).where(deliveries.c.guid == guid))
+        return None if body is None else zstandard.ZstdDecompressor().decompress(body)
+
+    def counts(self) -> dict[str, int]:
+        """How much there is: per table, `runs.STATE` by state, and `owed.BELT` for what is not settled."""
+        tables = (deliveries, facts, spans, mints, artifacts)
+        by_state = select(runs.c.state, func.count()).group_by(runs.c.state)
+        by_belt = select(effects.c.belt, func.count()).where(effects.c.settled_at.is_(None)).group_by(effects.c.belt)
+        with self._database.reading() as connection:
+            counted = {table.name: _count(connection, table) for table in tables}
+            counted |= {f"runs.{state}": count for state, count in connection.execute(by_state)}
+            counted |= {f"owed.{belt}": 0 for belt in Belt}
+            counted |= {f"owed.{belt}": count for belt, count in connection.execute(by_belt)}
+        return counted
+
+    def ping(self) -> None:
+        """Raises `LedgerUnreachable` unless the database answers."""
+        with self._database.reading() as connection:
+            connection.execute(text("SELECT 1"))
+
+
+def _count(connection: Connection, table: Any) -> int:
+    return connection.scalar(select(func.count()).select_from(table)) or 0
+
+
+def _effect_view(row: Row[Any]) -> EffectView:
+    return EffectView(
+        id=row.id,
+        effect=effect_read(row.body),
+        belt=Belt(row.belt),
+        owed_since=row.owed_since,
+        available_at=row.available_at,
+        fence=row.fence,
+        attempts=row.attempts,
+        postponements=row.postponements,
+        lease_until=row.lease_until,
+        settled_at=row.settled_at,
+        outcome=row.outcome,
+    )
+
+
+def _summaries() -> Select[Any]:
+    today = func.coalesce(repositories.c.full_name, runs.c.repository, type_=runs.c.repository.type)
+    return select(
+        runs.c.id,
+        runs.c.repository_id,
+        today.label("repository"),
+        runs.c.issue_number,
+        runs.c.issue_title,
+        runs.c.state,
+        runs.c.open,
+        runs.c.pull_number,
+        runs.c.opened_at,
+        runs.c.updated_at,
+    ).outerjoin(repositories, repositories.c.repository_id == runs.c.repository_id)
+
+
+def _delivery_columns() -> Select[Any]:
+    return select(
+        deliveries.c.guid,
+        deliveries.c.event,
+        deliveries.c.action,
+        deliveries.c.received_at,
+        deliveries.c.outcome,
+        deliveries.c.size,
+    )
+
+
+def _names_today(connection: Connection) -> dict[int, Seen]:
+    return {
+        row.repository_id: Seen(row.repository_id, row.full_name, row.installation_id)
+        for row in connection.execute(select(repositories))
+    }
+
+
+def _waiting(told: Iterable[Row[Any]], keys: dict[str, list[str]], names: dict[int, Seen]) -> Iterator[WaitingProposal]:
+    for run, rows in groupby(told, key=lambda row: row.run_id):
+        recorded: list[Fact] = [fact_read(row.body) for row in rows]
+        state = folded(run, recorded)
+        comment_id = state.proposal.comment_id if isinstance(state, Proposed) else None
+        if not isinstance(state, Proposed) or comment_id is None:
+            continue
+        request, proposal = state.request, state.proposal
+        known = Seen(request.repository_id, request.repository, request.installation_id)
+        today = names.get(request.repository_id, known)
+        ending = f":v{proposal.version}"
+        yield WaitingProposal(
+            run=run,
+            installation_id=today.installation_id,
+            repository_id=request.repository_id,
+            repository=today.full_name,
+            comment_id=comment_id,
+            comment_node_id=proposal.comment_node_id,
+            version=proposal.version,
+            seen_reactions=frozenset(int(key.split(":")[2]) for key in keys.get(run, ()) if key.endswith(ending)),
+        )

@@ -1,0 +1,81 @@
+"""How values stand in columns: the same on both databases, and read back equal to what was written."""
+
+import json
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import BigInteger, DateTime, Dialect, Integer, Text
+from sqlalchemy.types import TypeDecorator
+
+from app.core.effects import EFFECTS, Effect
+from app.core.facts import FACTS, Fact
+
+_UNSAFE = re.compile("[\\\\\x00\ud800-\udfff]")
+_ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
+
+BigId = BigInteger().with_variant(Integer, "sqlite")
+"""64 bits on both: GitHub's ids are beyond 32. SQLite makes ids by itself only for its own INTEGER, also 64 bits."""
+
+
+class AnyText(TypeDecorator[str]):
+    r"""Any text. NUL and lone surrogates, which no database takes, stand as `\u0000`; a backslash as `\u005c`."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
+        if value is None:
+            return None
+        return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
+        if value is None or "\\" not in value:
+            return value
+        return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
+
+
+class Moment(TypeDecorator[datetime]):
+    """A point in time, to the microsecond. Only aware times go in; they come out in UTC."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        if value.tzinfo is None:
+            raise ValueError(f"a time without a zone cannot be recorded: {value}")
+        in_utc = value.astimezone(UTC)
+        # SQLite knows no zone: every time in it is UTC.
+        return in_utc.replace(tzinfo=None) if dialect.name == "sqlite" else in_utc
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def as_json(value: Any) -> str:
+    """JSON in ASCII alone, so that NUL and lone surrogates stand in it as escapes."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def fact_written(fact: Fact) -> str:
+    """A fact as it stands in the ledger."""
+    return as_json(FACTS.dump_python(fact, mode="json"))
+
+
+def fact_read(text: str) -> Fact:
+    """The fact that was written; equal to it."""
+    return FACTS.validate_python(json.loads(text))
+
+
+def effect_written(effect: Effect) -> str:
+    """An effect as it stands in the ledger."""
+    return as_json(EFFECTS.dump_python(effect, mode="json"))
+
+
+def effect_read(text: str) -> Effect:
+    """The effect that was written; equal to it."""
+    return EFFECTS.validate_python(json.loads(text))
