@@ -111,7 +111,7 @@ class Expectation(StrEnum):
 class Check(PlanPart):
     """A named command with its exact argument vector. There is no shell text in a plan."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._:-]{0,63}$")]
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9 ._:-]{0,63}$")]
     argv: Annotated[tuple[str, ...], Field(min_length=1, max_length=64)]
     paths: tuple[RepoPath, ...] = ()
     expect: Expectation = Expectation.PASSES

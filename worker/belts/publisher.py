@@ -17,7 +17,7 @@ from app.core.report import Report, checks_shown
 from app.core.run import Built, Proposed, PullRequest, State
 from app.core.verdict import Refused, all_of
 from worker.github.authority import Question, look_up
-from worker.github.errors import AlreadyExists, DraftUnsupported, Forbidden, GitHubError, Invalid, NotFound
+from worker.github.errors import AlreadyExists, DraftUnsupported, Forbidden, GitHubError, Invalid, NotFound, Suspended
 from worker.github.reader import Reader
 from worker.github.views import CommentView
 from worker.github.writer import (
@@ -167,7 +167,9 @@ def open_draft(publisher: Publisher, finished: Finished, now: datetime) -> Told:
     try:
         landed = _land(publisher, finished)
         asked = _open(publisher, finished, landed)
-    except (Invalid, Forbidden) as error:
+    except GitHubError as error:
+        if not is_final(error):
+            raise
         return _failed(finished, error.reason, error.remedy, now)
     if isinstance(asked, Refused):
         return _failed(finished, asked.reason, asked.remedy, now)
@@ -239,4 +241,4 @@ def _failed(finished: Finished, reason: str, remedy: str, now: datetime) -> Told
 
 def is_final(error: GitHubError) -> bool:
     """True for an answer that asking again will not change."""
-    return isinstance(error, Invalid | Forbidden) and not error.maybe_done
+    return isinstance(error, Invalid | Forbidden) and not isinstance(error, Suspended)

@@ -1,0 +1,230 @@
+"""The form in which a planner submits a plan, and its reading: from a tool call to a plan, or to what is wrong."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from app.core.fit import plan_fits
+from app.core.paths import protection_of
+from app.core.plan import Check, Evidence, Expectation, ModelPins, Plan, PlanBudget, TemplatePin
+from app.core.policy import Policy
+from app.core.run import Request
+from app.core.template import Size, Template
+from app.core.verdict import Refused
+from worker.box.checks import Ground, NamedCheck, PathArguments, command_for
+from worker.model.words import Tool
+from worker.repo.reading import verify_citation
+from worker.repo.tree import Tree
+
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 4000}
+_SHORT = {"type": "string", "minLength": 1, "maxLength": 600}
+_SHORTS = {"type": "array", "items": _SHORT, "maxItems": 30}
+_PATH = {"type": "string", "minLength": 1, "maxLength": 4096}
+_LINE = {"type": "integer", "minimum": 1}
+_COUNT = {"type": "integer", "minimum": 1, "maximum": 100000}
+
+
+def _object(required: tuple[str, ...], **fields: object) -> dict[str, object]:
+    return {"type": "object", "properties": fields, "required": list(required), "additionalProperties": False}
+
+
+_EVIDENCE = _object(("path", "start", "end", "shows"), path=_PATH, start=_LINE, end=_LINE, shows=_TEXT)
+_STEP = _object(
+    ("id", "kind", "path", "intent", "done_when"),
+    id={"type": "integer", "minimum": 1, "maximum": 999},
+    kind={"type": "string", "enum": ["change", "create", "delete", "move"]},
+    path=_PATH,
+    to=_PATH,
+    intent=_TEXT,
+    constraints=_SHORTS,
+    done_when=_TEXT,
+    who={"type": "string", "enum": ["standard", "strong"]},
+)
+_CHECK = _object(
+    ("name", "expect"),
+    name={"type": "string", "minLength": 1, "maxLength": 64},
+    paths={"type": "array", "items": _PATH, "maxItems": 60},
+    expect={"type": "string", "enum": [str(one) for one in Expectation]},
+)
+_BUDGET = _object(
+    (),
+    usd={"type": "string", "minLength": 1, "maxLength": 12},
+    calls=_COUNT,
+    minutes=_COUNT,
+    files=_COUNT,
+    lines=_COUNT,
+)
+
+SUBMIT_PLAN = Tool(
+    "submit_plan",
+    "Ends the work with a plan. Code verifies every citation, path and check; what is wrong comes back.",
+    _object(
+        ("summary", "hypothesis", "evidence", "steps", "checks"),
+        summary=_TEXT,
+        hypothesis=_TEXT,
+        evidence={"type": "array", "items": _EVIDENCE, "minItems": 1, "maxItems": 40},
+        constraints=_SHORTS,
+        out_of_scope=_SHORTS,
+        risks=_SHORTS,
+        steps={"type": "array", "items": _STEP, "minItems": 1, "maxItems": 300},
+        checks={"type": "array", "items": _CHECK, "maxItems": 20},
+        stop_conditions=_SHORTS,
+        hosts=_SHORTS,
+        budget=_BUDGET,
+    ),
+)
+
+
+class _SubmittedCheck(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    name: str
+    paths: tuple[str, ...] = ()
+    expect: Expectation
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What a plan is made within; no model decides any of it."""
+
+    request: Request
+    version: int
+    template: Template
+    models: ModelPins
+    policy: Policy
+    base_branch: str
+    base_commit: str
+    issue_digest: str
+    checks: tuple[NamedCheck, ...]
+    ground: Ground
+    """The exported base commit, in which a check's paths must exist."""
+
+
+def read_plan(form: Mapping[str, object], frame: Frame, tree: Tree) -> Plan | list[str]:
+    """The plan, or every fault found: shape first, then checks, then what code verifies against the base commit."""
+    try:
+        plan = _plan(form, frame)
+    except ValidationError as error:
+        return [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:12]]
+    except _Faulty as faulty:
+        return faulty.faults
+    faults = [str(fault) for item in plan.evidence if (fault := _cited(item, tree))]
+    faults += _step_faults(plan, tree)
+    fits = plan_fits(plan, frame.template, frame.policy)
+    if isinstance(fits, Refused):
+        faults.append(str(fits))
+    return faults or plan
+
+
+class _Faulty(Exception):
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = faults
+
+
+def _plan(form: Mapping[str, object], frame: Frame) -> Plan:
+    words: dict[str, Any] = {key: value for key, value in form.items() if key not in ("checks", "budget")}
+    submitted = [_SubmittedCheck.model_validate(check) for check in _list(form.get("checks"))]
+    created = {str(step["path"]) for step in _list(form.get("steps")) if step.get("kind") == "create"}
+    created |= {str(step["to"]) for step in _list(form.get("steps")) if step.get("to")}
+    request = frame.request
+    return Plan.model_validate(
+        words
+        | {
+            "run": request.run,
+            "version": frame.version,
+            "template": TemplatePin(name=frame.template.name, version=frame.template.version),
+            "models": frame.models,
+            "repository_id": request.repository_id,
+            "issue_number": request.issue_number,
+            "issue_digest": frame.issue_digest,
+            "base_branch": frame.base_branch,
+            "base_commit": frame.base_commit,
+            "checks": _checks(submitted, frame, frozenset(created)),
+            "budget": _budget(form.get("budget"), frame.template.budget.execution.usual),
+            "stop_conditions": tuple(
+                dict.fromkeys([*frame.template.stop_conditions, *_texts(form, "stop_conditions")])
+            ),
+        }
+    )
+
+
+def _checks(submitted: list[_SubmittedCheck], frame: Frame, created: frozenset[str]) -> tuple[Check, ...]:
+    known = {check.name: check for check in frame.checks}
+    made, faults = [], []
+    for one in submitted:
+        check = known.get(one.name)
+        if check is None:
+            faults.append(f"There is no check {one.name!r} here; there are: {', '.join(known) or 'none'}.")
+            continue
+        wrong = _wrong_paths(check, one.paths, frame.ground, created)
+        if wrong is not None:
+            faults.append(f"Check {one.name}: {wrong}")
+            continue
+        made.append(Check(name=one.name, argv=(*check.argv, *one.paths), paths=one.paths, expect=one.expect))
+    if faults:
+        raise _Faulty(faults)
+    return tuple(made)
+
+
+def _wrong_paths(check: NamedCheck, paths: tuple[str, ...], ground: Ground, created: frozenset[str]) -> str | None:
+    if check.needs and check.paths is PathArguments.ACCEPTED and not check.not_prepared:
+        # The environment is prepared when the plan is carried out; here only the paths are judged.
+        bare = NamedCheck(check.name, check.argv, check.paths)
+        outcome = command_for(bare, tuple(path.split("::")[0] for path in paths), Ground(ground.snapshot, created))
+    else:
+        outcome = command_for(check, paths, Ground(ground.snapshot, created))
+    return str(outcome) if isinstance(outcome, Refused) else None
+
+
+def _budget(asked: object, usual: Size) -> PlanBudget:
+    given = {key: value for key, value in asked.items() if value is not None} if isinstance(asked, dict) else {}
+    plain = {
+        "usd": str(usual.usd),
+        "calls": usual.calls,
+        "minutes": usual.minutes,
+        "files": usual.files,
+        "lines": usual.lines,
+    }
+    return PlanBudget.model_validate(plain | given)
+
+
+def _cited(item: Evidence, tree: Tree) -> Refused | None:
+    verdict = verify_citation(tree, item.path, item.start, item.end)
+    return verdict if isinstance(verdict, Refused) else None
+
+
+def _step_faults(plan: Plan, tree: Tree) -> list[str]:
+    """Each step must find the tree as it says: what is changed exists, what is created does not."""
+    made = {step.path for step in plan.steps if step.kind == "create"}
+    made |= {step.to for step in plan.steps if step.kind == "move"}
+    faults = []
+    for step in plan.steps:
+        entry = tree.entry(step.path)
+        if step.kind == "create" and (entry is not None or tree.is_folder(step.path)):
+            faults.append(f"Step {step.id} creates {step.path}, which exists already.")
+        elif step.kind != "create" and entry is None and step.path not in made:
+            faults.append(f"Step {step.id}: {step.path} does not exist.")
+        elif entry is not None and entry.kind != "file":
+            faults.append(f"Step {step.id}: {step.path} is a {entry.kind}, and only files are changed.")
+        if step.kind == "move" and (tree.entry(step.to) is not None or tree.is_folder(step.to)):
+            faults.append(f"Step {step.id} moves to {step.to}, which exists already.")
+    return faults
+
+
+def _list(value: object) -> list[dict[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _stop_conditions(form: Mapping[str, object], template: Template) -> tuple[str, ...]:
+    own = form.get("stop_conditions")
+    said = [str(one) for one in own] if isinstance(own, list) else []
+    return tuple(dict.fromkeys([*template.stop_conditions, *said]))
+
+
+def _protected(form: Mapping[str, object]) -> tuple[str, ...]:
+    """Said by code, so that the approver sees them whether the planner thought of it or not."""
+    steps = _list(form.get("steps"))
+    paths = {str(step[name]) for step in steps for name in ("path", "to") if step.get(name)}
+    return tuple(sorted(path for path in paths if protection_of(path) is not None))

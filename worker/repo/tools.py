@@ -1,0 +1,111 @@
+"""The reading tools as a model is offered them: names, schemas, and handlers over one commit or its edited form."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from app.core.verdict import Refused
+from worker.model.conversation import Answer, Failed, Handler
+from worker.model.words import Tool
+from worker.repo import reading
+from worker.repo.edits import Overlay, StepEdits
+from worker.repo.searching import Query, SearchMode
+from worker.repo.snapshot import Snapshot
+from worker.repo.symbols import SymbolCache
+
+_PATH = {"type": "string", "maxLength": 4096}
+_LINE = {"type": "integer", "minimum": 1}
+
+
+def _tool(name: str, description: str, fields: Mapping[str, object], *required: str) -> Tool:
+    schema = {"type": "object", "properties": fields, "required": list(required), "additionalProperties": False}
+    return Tool(name, description, schema)
+
+
+_PLACE = {"path": _PATH, "start": _LINE, "end": _LINE}
+
+LIST_FILES = _tool(
+    "list_files", "Names and sizes of files, below a folder and by a glob.", {"path": _PATH, "glob": _PATH}
+)
+READ_FILE = _tool("read_file", "Lines of a file, numbered from 1, both bounds included.", _PLACE, "path")
+SEARCH = _tool(
+    "search",
+    "Lines that contain a text (literal) or match an expression (regex), below a path.",
+    {
+        "pattern": {"type": "string", "minLength": 1, "maxLength": 1000},
+        "path": _PATH,
+        "mode": {"type": "string", "enum": ["literal", "regex"]},
+    },
+    "pattern",
+)
+SYMBOLS = _tool(
+    "symbols",
+    "Definitions in one file, or those with a name below a folder.",
+    {"path": _PATH, "name": {"type": "string", "maxLength": 200}},
+)
+HISTORY = _tool("history", "Commits that last touched a file or a range of its lines.", _PLACE, "path")
+
+
+class ReadTools:
+    """Reading in one commit; with `edited`, as the files stand after the edits so far."""
+
+    def __init__(self, snapshot: Snapshot, cache: SymbolCache, edited: Overlay | StepEdits | None = None) -> None:
+        self._snapshot = snapshot
+        self._cache = cache
+        self._edited = edited
+        self._tree = edited if edited is not None else snapshot
+
+    def every(self) -> dict[str, tuple[Tool, Handler[Any]]]:
+        """All reading tools, by name."""
+        return {
+            tool.name: (tool, handler)
+            for tool, handler in (
+                (LIST_FILES, self._list),
+                (READ_FILE, self._read),
+                (SEARCH, self._search),
+                (SYMBOLS, self._symbols),
+                (HISTORY, self._history),
+            )
+        }
+
+    def some(self, *names: str) -> dict[str, tuple[Tool, Handler[Any]]]:
+        """Those named."""
+        every = self.every()
+        return {name: every[name] for name in names}
+
+    def _list(self, asked: Mapping[str, object]) -> Answer | Failed:
+        return _told(reading.list_files(self._snapshot, _text(asked, "path"), _text(asked, "glob")))
+
+    def _read(self, asked: Mapping[str, object]) -> Answer | Failed:
+        return _told(
+            reading.read_file(self._tree, _text(asked, "path"), _number(asked, "start"), _number(asked, "end"))
+        )
+
+    def _search(self, asked: Mapping[str, object]) -> Answer | Failed:
+        mode: SearchMode = "regex" if asked.get("mode") == "regex" else "literal"
+        query = Query(_text(asked, "pattern"), mode, _text(asked, "path"))
+        wrong = query.refusal()
+        return _told(wrong if wrong is not None else reading.search(self._snapshot, self._edited, query))
+
+    def _symbols(self, asked: Mapping[str, object]) -> Answer | Failed:
+        return _told(
+            reading.symbols(self._tree, self._cache, self._snapshot, _text(asked, "path"), _text(asked, "name"))
+        )
+
+    def _history(self, asked: Mapping[str, object]) -> Answer | Failed:
+        return _told(
+            reading.history(self._snapshot, _text(asked, "path"), _number(asked, "start"), _number(asked, "end"))
+        )
+
+
+def _told(answer: str | Refused) -> Answer | Failed:
+    return Failed(str(answer)) if isinstance(answer, Refused) else Answer(answer)
+
+
+def _text(asked: Mapping[str, object], name: str) -> str:
+    value = asked.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _number(asked: Mapping[str, object], name: str) -> int | None:
+    value = asked.get(name)
+    return int(value) if isinstance(value, int | float) else None
