@@ -49,7 +49,7 @@ clean: ## Remove the environment, caches and what runs left here
 system-run:
 	@infra/install/system.sh run
 
-system-test: system-run
+system-test:
 	@infra/install/system.sh test
 
 environment:

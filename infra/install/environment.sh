@@ -14,19 +14,6 @@ cd "$here/../.."
 level=${1:-run}
 venv=.venv
 
-works() { "$1" -c 'import sys; sys.exit(not sys.version_info >= (3, 11))' >/dev/null 2>&1; }
-
-find_python() {
-    local name
-    for name in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.14 python}; do
-        if command -v "$name" >/dev/null 2>&1 && works "$name"; then
-            command -v "$name"
-            return 0
-        fi
-    done
-    return 1
-}
-
 stamp_of() {
     local locks=(requirements.lock pyproject.toml)
     [ "$1" = test ] && locks+=(requirements-test.lock)
@@ -59,7 +46,7 @@ if [ -x $venv/bin/python ] && ! works $venv/bin/python; then
 fi
 if [ ! -x $venv/bin/python ] || ! $venv/bin/python -m pip --version >/dev/null 2>&1; then
     python=$(find_python) || stop "Python 3.11 or newer is needed and was not found. Name it with PYTHON=/path/to/python3."
-    "$python" -c 'import ensurepip, venv' >/dev/null 2>&1 || "$here/system.sh" venv "$python"
+    "$here/system.sh" venv
     say "Making a Python environment in $venv with $("$python" --version)" \
         "($("$python" -c 'import sys; print(sys.executable)'))."
     "$python" -m venv --clear $venv

@@ -1,4 +1,4 @@
-# Sourced by the other scripts here: how they speak, and what they may do to the system.
+# Sourced by the other scripts here: how they speak, what they may do to the system, which Python they use.
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -18,5 +18,19 @@ rights() {
         printf 'sudo -n'
         return 0
     fi
+    return 1
+}
+
+works() { "$1" -c 'import sys; sys.exit(not sys.version_info >= (3, 11))' >/dev/null 2>&1; }
+
+# The first Python that is new enough; PYTHON names another one.
+find_python() {
+    local name
+    for name in ${PYTHON:-python3 python3.13 python3.12 python3.11 python3.14 python}; do
+        if command -v "$name" >/dev/null 2>&1 && works "$name"; then
+            command -v "$name"
+            return 0
+        fi
+    done
     return 1
 }

@@ -2,8 +2,8 @@
 # Sees to the system packages.
 #
 #   system.sh run     what the product needs; stops with the one line to type where it may not install
-#   system.sh test    what the tests need besides; names what is missing and goes on, in CI it stops
-#   system.sh venv PYTHON   the half of Python's venv module that Debian and Ubuntu ship apart
+#   system.sh test    and what the tests need; names what is missing and goes on, in CI it stops
+#   system.sh venv    only what it takes to make a Python environment
 #
 # It says nothing and starts nothing when everything is there.
 set -euo pipefail
@@ -14,11 +14,17 @@ has_postgres() {
     command -v postgres >/dev/null 2>&1 || compgen -G '/usr/lib/postgresql/*/bin/postgres' >/dev/null
 }
 
+# Debian and Ubuntu ship half of the venv module apart. An environment that is there needs no second making.
+can_make_environment() {
+    [ -x "$here/../../.venv/bin/python" ] || "$python" -c 'import ensurepip, venv' >/dev/null 2>&1
+}
+
 is_there() {
     case $1 in
         bubblewrap) command -v bwrap >/dev/null 2>&1 ;;
         ripgrep) command -v rg >/dev/null 2>&1 ;;
         postgresql) has_postgres ;;
+        *-venv) can_make_environment ;;
         *) command -v "$1" >/dev/null 2>&1 ;;
     esac
 }
@@ -99,25 +105,23 @@ see_to() {
     [ ${#missing[@]} = 0 ]
 }
 
+python=$(find_python) ||
+    stop "Python 3.11 or newer is needed and was not found. Name it with PYTHON=/path/to/python3."
+venv=python$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv
+stop_with_line() {
+    stop "Missing: ${missing[*]}. Please type this line, then try again:
+  $(line_to_type "${missing[@]}")"
+}
+
 case ${1:-} in
-    run)
-        see_to bubblewrap ripgrep git || stop "Missing: ${missing[*]}. Please type this line, then try again:
-  $(line_to_type "${missing[@]}")"
-        ;;
+    run) see_to git "$venv" bubblewrap ripgrep || stop_with_line ;;
+    venv) see_to "$venv" || stop_with_line ;;
     test)
-        if ! see_to bubblewrap ripgrep git redis-server postgresql; then
-            in_ci && stop "In CI nothing may be left out, and these are missing: ${missing[*]}."
-            say "Missing: ${missing[*]}. What needs them is left out and named at the end. To have it all:
+        see_to git "$venv" bubblewrap ripgrep redis-server postgresql && exit 0
+        in_ci && say "In CI nothing may be left out." && stop_with_line
+        case " ${missing[*]} " in *" git "* | *-venv*) stop_with_line ;; esac
+        say "Missing: ${missing[*]}. What needs them is left out and named at the end. To have it all:
   $(line_to_type "${missing[@]}")"
-        fi
-        ;;
-    venv)
-        package="python$("$2" -c 'import sys; print("%d.%d" % sys.version_info[:2])')-venv"
-        say "Installing $package: $(purpose "$package")."
-        if ! command -v apt-get >/dev/null 2>&1 || ! apt_install "$package"; then
-            stop "Python's venv module is not complete. Please type this line, then try again:
-  $(line_to_type "$package")"
-        fi
         ;;
     *) stop "Say run, test or venv." ;;
 esac

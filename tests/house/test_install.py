@@ -16,6 +16,9 @@ echo "apt-get $*" >>"$SYSTEM/asked"
 case $* in *install*) for name in bwrap rg git redis-server postgres; do
     printf '#!/bin/sh\\n' >"$SYSTEM/bin/$name"; chmod +x "$SYSTEM/bin/$name"; done ;; esac
 """
+PYTHON = """#!/bin/sh
+case $2 in *%d.%d*) echo 3.12 ;; *ensurepip*) [ ! -e "$SYSTEM/no-ensurepip" ] ;; esac
+"""
 APT_CACHE = """#!/bin/sh
 [ -e "$SYSTEM/lists" ] && echo "  Candidate: 1.0" || echo "  Candidate: (none)"
 """
@@ -34,7 +37,7 @@ class System:
 
     def see_to(self, what: str, ci: str = "") -> subprocess.CompletedProcess[str]:
         env = {"PATH": str(self.folder / "bin"), "SYSTEM": str(self.folder), "CI": ci, "TMPDIR": str(self.folder)}
-        command = [shutil.which("bash") or "bash", str(ROOT / "infra/install/system.sh"), what]
+        command = [shutil.which("bash") or "bash", str(self.folder / "infra/install/system.sh"), what]
         return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=30)
 
     def asked(self) -> list[str]:
@@ -48,9 +51,11 @@ def system(tmp_path: Path) -> System:
     here = System(tmp_path)
     (tmp_path / "bin").mkdir()
     (tmp_path / "lists").touch()
+    shutil.copytree(ROOT / "infra/install", tmp_path / "infra/install")
     for name in PLAIN_TOOLS:
         os.symlink(shutil.which(name) or name, tmp_path / "bin" / name)
     here.put("git")
+    here.put("python3", PYTHON)
     here.put("id", "#!/bin/sh\necho 1000\n")
     here.put("apt-get", APT_GET)
     here.put("apt-cache", APT_CACHE)
@@ -66,6 +71,27 @@ def test_where_it_may_not_install_it_stops_with_the_one_line_to_type(system: Sys
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].strip() == "sudo apt-get install -y bubblewrap ripgrep"
     assert system.asked() == []
+
+
+def test_the_one_line_also_holds_the_half_of_venv_that_the_system_ships_apart(system: System) -> None:
+    (system.folder / "no-ensurepip").touch()
+    line = system.see_to("run").stderr.splitlines()[-1].strip()
+    assert line == "sudo apt-get install -y python3.12-venv bubblewrap ripgrep"
+    done = system.see_to("test")
+    assert done.returncode == 1, "without an environment there is nothing to go on with"
+    assert "python3.12-venv" in done.stderr
+
+
+def test_an_environment_that_is_there_needs_no_second_making(system: System) -> None:
+    (system.folder / "no-ensurepip").touch()
+    (system.folder / ".venv/bin").mkdir(parents=True)
+    shutil.copy(system.folder / "bin/python3", system.folder / ".venv/bin/python")
+    assert system.see_to("venv").returncode == 0
+
+
+def test_a_python_that_is_too_old_is_named_as_what_is_missing(system: System) -> None:
+    system.put("python3", "#!/bin/sh\nexit 1\n")
+    assert system.see_to("run").stderr.startswith("Python 3.11 or newer is needed and was not found.")
 
 
 @pytest.mark.parametrize(("manager", "line"), [
