@@ -143,9 +143,8 @@ def _plan(form: Mapping[str, object], frame: Frame) -> Plan:
             "base_commit": frame.base_commit,
             "checks": _checks(submitted, frame, frozenset(created)),
             "budget": _budget(form.get("budget"), frame.template.budget.execution.usual),
-            "stop_conditions": tuple(
-                dict.fromkeys([*frame.template.stop_conditions, *_texts(form, "stop_conditions")])
-            ),
+            "stop_conditions": _stop_conditions(form, frame.template),
+            "protected_paths": _protected(form),
         }
     )
 

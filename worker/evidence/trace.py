@@ -1,0 +1,102 @@
+"""The trace of one effect: every model call, tool call and check as a span with the same fields, whatever the belt."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from app.core.belts import Belt
+from app.core.span import Span, SpanKind
+from worker.model.words import Reply
+
+
+@dataclass(slots=True)
+class Noted:
+    """How something ended; set by the one who does it."""
+
+    outcome: str = "ok"
+    detail: str = ""
+
+
+@dataclass(slots=True)
+class Trace:
+    """Collects spans for one run and belt. `step` is the plan's step that is being carried out, 0 for none."""
+
+    run: str
+    belt: Belt
+    plan_version: int = 0
+    plan_digest: str = ""
+    step: int = 0
+    _spans: list[Span] = field(default_factory=list)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def replied(self, role: str) -> Callable[[Reply], None]:
+        """A listener that notes each billed reply of the model in this role."""
+
+        def note(reply: Reply) -> None:
+            spent = reply.spent
+            self._add(
+                Span(
+                    **self._place(),
+                    kind=SpanKind.MODEL,
+                    name=role,
+                    model=reply.model,
+                    input_tokens=spent.input_tokens,
+                    output_tokens=spent.output_tokens,
+                    cached_tokens=spent.cached_tokens,
+                    usd=spent.usd,
+                    priced=spent.unpriced_calls == 0,
+                    attempts=reply.attempts,
+                    outcome="ok" if reply.calls else str(reply.stopped),
+                    detail=reply.because,
+                    began_at=datetime.now(UTC) - timedelta(seconds=reply.seconds),
+                    seconds=reply.seconds,
+                )
+            )
+
+        return note
+
+    @contextmanager
+    def noting(self, kind: SpanKind, name: str) -> Iterator[Noted]:
+        """A span for what the block does; an exception is its outcome and goes on."""
+        noted, began_at, began = Noted(), datetime.now(UTC), time.monotonic()
+        try:
+            yield noted
+        except BaseException as error:
+            noted.outcome = type(error).__name__
+            raise
+        finally:
+            seconds = time.monotonic() - began
+            self._add(
+                Span(
+                    **self._place(),
+                    kind=kind,
+                    name=name[:120],
+                    outcome=noted.outcome,
+                    detail=noted.detail[:500],
+                    began_at=began_at,
+                    seconds=seconds,
+                )
+            )
+
+    def taken(self) -> tuple[Span, ...]:
+        """The spans so far, which are then no longer held here."""
+        with self._lock:
+            spans, self._spans = tuple(self._spans), []
+        return spans
+
+    def _place(self) -> dict[str, Any]:
+        return {
+            "run": self.run,
+            "belt": self.belt,
+            "plan_version": self.plan_version,
+            "plan_digest": self.plan_digest,
+            "step": self.step,
+        }
+
+    def _add(self, span: Span) -> None:
+        with self._lock:
+            self._spans.append(span)
