@@ -1,0 +1,87 @@
+"""Faults on demand: what the next calls that match are answered instead of, or after, the truth."""
+
+import re
+import time
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+from infra.twin.state import World
+
+Mode = Literal["instead", "after", "drop", "drop-after", "delay"]
+MODES: tuple[Mode, ...] = ("instead", "after", "drop", "drop-after", "delay")
+
+
+@dataclass
+class Fault:
+    """Which requests (`METHOD /path` searched with a regular expression), how many or until when, and what happens.
+
+    `instead` answers without doing; `after` does the work and then answers this; `drop` closes the connection before
+    the work, `drop-after` after it; `delay` only waits `seconds_before` and then answers truly.
+    """
+
+    pattern: str
+    mode: Mode = "instead"
+    status: int = 502
+    body: str = ""
+    headers: dict[str, str] = field(default_factory=dict)
+    seconds_before: float = 0.0
+    seconds_after: float = 0.0
+    skip: int = 0
+    times: int | None = 1
+    until: float | None = None
+    name: str = ""
+    hits: int = 0
+
+
+class Faults:
+    """The faults waiting to happen."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._waiting: list[Fault] = []
+
+    def add(self, fields: dict[str, Any]) -> Fault:
+        """Arm a fault from plain JSON; `seconds` limits it in time. ValueError for an unknown mode or pattern."""
+        seconds = fields.pop("seconds", None)
+        fault = Fault(**fields)
+        if fault.mode not in MODES:
+            raise ValueError(f"mode must be one of {', '.join(MODES)}")
+        re.compile(fault.pattern)
+        if seconds is not None:
+            fault.until = time.monotonic() + float(seconds)
+            fault.times = fields.get("times")
+        fault.name = fault.name or f"{fault.mode} {fault.status}"
+        with self._world.lock:
+            self._waiting.append(fault)
+        return fault
+
+    def clear(self) -> None:
+        """Disarm all."""
+        with self._world.lock:
+            self._waiting.clear()
+
+    def take(self, method: str, path: str) -> Fault | None:
+        """The first fault that matches this request, used up by one; control calls never match."""
+        with self._world.lock:
+            now = time.monotonic()
+            self._waiting = [fault for fault in self._waiting if _alive(fault, now)]
+            for fault in self._waiting:
+                if not re.search(fault.pattern, f"{method} {path}"):
+                    continue
+                if fault.skip:
+                    fault.skip -= 1
+                    continue
+                fault.hits += 1
+                if fault.times is not None:
+                    fault.times -= 1
+                return fault
+            return None
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """The armed faults as plain JSON."""
+        with self._world.lock:
+            return [asdict(fault) for fault in self._waiting]
+
+
+def _alive(fault: Fault, now: float) -> bool:
+    return (fault.times is None or fault.times > 0) and (fault.until is None or now < fault.until)

@@ -1,0 +1,108 @@
+"""A running twin: the application put together, served by uvicorn on loopback."""
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.types import ASGIApp
+
+from infra.twin import control_routes, rest_app, rest_git, rest_issues, rest_pulls, rest_repos, smart_http
+from infra.twin.app_key import new_private_key, public_key_of
+from infra.twin.control import TwinControl
+from infra.twin.dispatch import routes
+from infra.twin.door import Door
+from infra.twin.forge import Forge, new_forge
+from infra.twin.state import App
+
+SLUG = "countersign"
+PERMISSIONS = {"contents": "write", "issues": "write", "pull_requests": "write", "checks": "read", "members": "read"}
+EVENTS = ("issues", "issue_comment", "pull_request", "label", "repository", "push")
+STARTING_SECONDS = 15.0
+
+
+@dataclass(frozen=True)
+class AppWish:
+    """The App that a twin starts with; without a key the twin makes one and keeps it in `Twin.private_key`."""
+
+    id: int = 4711
+    slug: str = SLUG
+    public_key: str | None = None
+    hook_url: str | None = None
+    hook_secret: str = ""
+
+
+def application(forge: Forge) -> ASGIApp:
+    """The whole twin as one ASGI application."""
+    handlers = (
+        rest_app.HANDLERS | rest_issues.HANDLERS | rest_pulls.HANDLERS | rest_git.HANDLERS | rest_repos.HANDLERS
+    )
+    inside = Starlette(routes=[*control_routes.routes(forge), *routes(forge, handlers), *smart_http.routes(forge)])
+    return Door(forge, inside)
+
+
+def add_app(forge: Forge, wish: AppWish, public_key: str) -> App:
+    """Register the App, owned by its own account, with its bot user."""
+    world = forge.world
+    owner = world.add_person(f"{wish.slug}-owner", "Organization")
+    bot = world.add_person(f"{wish.slug}[bot]", "Bot")
+    world.app = App(
+        wish.id, wish.slug, wish.slug.capitalize(), owner, bot, public_key, dict(PERMISSIONS), list(EVENTS),
+        world.now(), wish.hook_url, wish.hook_secret,
+    )
+    return world.app
+
+
+class Twin:
+    """A twin served from a thread of this process (tests) or from the main thread (`python -m infra.twin`)."""
+
+    def __init__(self, folder: Path, wish: AppWish = AppWish()) -> None:  # noqa: B008
+        self.forge = new_forge(folder)
+        self.private_key = None if wish.public_key else new_private_key()
+        key = wish.public_key or public_key_of(self.private_key or "")
+        self.app = add_app(self.forge, wish, key)
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    @classmethod
+    def start(cls, folder: Path, wish: AppWish = AppWish(), port: int = 0) -> "Twin":  # noqa: B008
+        """A twin that answers on a free port (or `port`); RuntimeError when it does not come up."""
+        twin = cls(folder, wish)
+        twin.forge.webhooks.start()
+        config = uvicorn.Config(
+            application(twin.forge), host="127.0.0.1", port=port, log_level="error", lifespan="off", access_log=False
+        )
+        twin._server = uvicorn.Server(config)
+        twin._thread = threading.Thread(target=twin._server.run, name="twin", daemon=True)
+        twin._thread.start()
+        twin._wait()
+        return twin
+
+    def _wait(self) -> None:
+        assert self._server is not None and self._thread is not None
+        limit = time.monotonic() + STARTING_SECONDS
+        while not self._server.started:
+            if time.monotonic() > limit or not self._thread.is_alive():
+                raise RuntimeError("the twin did not start; is the port taken?")
+            time.sleep(0.005)
+        port = self._server.servers[0].sockets[0].getsockname()[1]
+        self.forge.world.url = f"http://127.0.0.1:{port}"
+
+    @property
+    def url(self) -> str:
+        """Where REST, GraphQL, git and the pages answer."""
+        return self.forge.world.url
+
+    @property
+    def control(self) -> TwinControl:
+        """A client for the human and control calls."""
+        return TwinControl(self.url)
+
+    def stop(self) -> None:
+        """Answer and deliver no more."""
+        self.forge.webhooks.stop()
+        if self._server and self._thread:
+            self._server.should_exit = True
+            self._thread.join(10)
