@@ -12,14 +12,8 @@ from typing import Self, TypeVar
 import jwt
 from msgspec import Struct, field
 
-from worker.github.connection import (
-    Anonymous,
-    ConnectionSettings,
-    Credential,
-    InstallationToken,
-    Request,
-    connect,
-)
+from worker.github.asking import Anonymous, ConnectionSettings, Credential, InstallationToken, Request
+from worker.github.connection import connect
 from worker.github.errors import Call, GitHubError, Unauthorized
 from worker.github.place import segment
 from worker.github.views import Account, decode

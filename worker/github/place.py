@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
-from worker.github.connection import Connection, Request
+from worker.github.asking import Request
+from worker.github.connection import Connection
 from worker.github.errors import Call, Moved, NotUnderstood
 from worker.github.views import RepositoryRef, decode
 
@@ -71,8 +72,7 @@ class Place:
 
     def _same_repository(self, moved: Moved) -> str:
         """The new address, when it is this very repository's by id; else raises `moved` again."""
-        home = f"{urlsplit(self.connection.api_url).path}/repositories/{self.repository.id}"
-        if not self.connection.leads_to(moved.location, home):
+        if not self.connection.leads_to(moved.location, f"/repositories/{self.repository.id}"):
             raise moved
         return moved.location
 

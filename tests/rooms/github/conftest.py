@@ -75,6 +75,8 @@ class Wire:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # One packet per answer: two make the client wait for an acknowledgement.
+    wbufsize = 1 << 20
     wire: Wire
 
     def _serve(self) -> None:
