@@ -1,0 +1,231 @@
+"""The read tools' answers for a model: bounded text with line numbers that says what it leaves out.
+
+Every answer is plain text; a request that cannot be met is a `Refused` with the reason.
+"""
+
+import json
+from typing import Protocol
+
+from app.core.paths import shown
+from app.core.verdict import Allowed, Refused, Verdict
+from worker.repo.git import Git, GitError
+from worker.repo.history import HistoryMissing, past_changes
+from worker.repo.searching import Edited, Found, Query, Searchable, SearchRefused, search_edited
+from worker.repo.snapshot import TooLarge
+from worker.repo.symbols import Symbol, SymbolCache
+from worker.repo.tree import Entry, Tree
+
+READ_LINES = 400
+"""The most lines in one answer, and the longest range that counts as evidence."""
+
+READ_CHARACTERS = 24_000
+LINE_CHARACTERS = 400
+LISTED = 300
+HITS = 60
+SYMBOLS = 200
+CHANGES = 15
+
+
+class Listed(Protocol):
+    """What can be listed."""
+
+    def list(self, prefix: str = "", glob: str = "") -> tuple[Entry, ...]: ...
+
+
+class Committed(Tree, Protocol):
+    """A tree that is a commit of a repository."""
+
+    git: Git
+    commit: str
+
+
+Answer = str | Refused
+
+
+def list_files(tree: Listed, path: str = "", glob: str = "") -> Answer:
+    """Paths with sizes, below a folder and by a glob."""
+    entries = tree.list(_normal(path), glob)
+    if not entries:
+        where = f" below {shown(path)}" if _normal(path) else ""
+        return Refused(f"No file{where} fits." if glob else f"There is no file{where}.")
+    lines = [f"{_told(entry.path)}  {_kind(entry)}" for entry in entries[:LISTED]]
+    if len(entries) > LISTED:
+        folders = sorted({entry.path.rpartition("/")[0] or "." for entry in entries[LISTED:]})
+        lines.append(
+            f"… {len(entries) - LISTED:,} more of {len(entries):,} files; narrow by path or glob. They are in:"
+        )
+        lines += [f"  {shown(folder)}/" for folder in folders[:40]]
+    return "\n".join(lines)
+
+
+def read_file(tree: Tree, path: str, start: int | None = None, end: int | None = None) -> Answer:
+    """Lines `start` to `end`, from 1 and both included, each with its number."""
+    text = _text(tree, path)
+    if isinstance(text, Refused):
+        return text
+    lines = _lines(text)
+    first = start or 1
+    last = min(end or len(lines), len(lines))
+    if not lines:
+        return f"{_told(path)} is empty."
+    if first < 1 or first > len(lines):
+        return Refused(f"{_told(path)} has {len(lines):,} lines; line {first:,} is not among them.")
+    if end is not None and end < first:
+        return Refused(f"The range ends (line {end:,}) before it starts ({first:,}).")
+    out: list[str] = []
+    room = READ_CHARACTERS
+    for number in range(first, min(last, first + READ_LINES - 1) + 1):
+        line = f"{number}| {_cut(lines[number - 1])}"
+        room -= len(line) + 1
+        if room < 0:
+            break
+        out.append(line)
+    stop = first + len(out) - 1
+    head = f"{_told(path)}, lines {first}-{stop} of {len(lines):,}"
+    cut = f"; cut at the limit, read on from line {stop + 1}" if stop < last else ""
+    return f"{head}{cut}\n" + "\n".join(out)
+
+
+def search(base: Searchable, edited: Edited | None, query: Query) -> Answer:
+    """Matching lines with totals; with `edited`, what the step has changed is searched as it is now."""
+    query = Query(query.pattern, query.mode, _normal(query.path), min(query.limit, HITS), query.left_out)
+    try:
+        found = base.search(query) if edited is None else search_edited(base, edited, query)
+    except (SearchRefused, GitError) as error:
+        return Refused(str(error))
+    return _found(found)
+
+
+def symbols(tree: Tree, cache: SymbolCache, listed: Listed, path: str = "", name: str = "") -> Answer:
+    """Definitions in one file, or those whose name holds `name` in all files below a folder."""
+    path = _normal(path)
+    if tree.entry(path) is not None:
+        found = _symbols_of(tree, cache, path)
+        if isinstance(found, Refused):
+            return found
+        lines = [_symbol(one) for one in found if name.lower() in one.name.lower()]
+        return _bounded(lines, SYMBOLS, "definitions") or Refused(f"{_told(path)} has no such definition.")
+    if not name:
+        return Refused(f"{shown(path) or 'The whole tree'} is not a file.", "Give a file, or a name to look for.")
+    lines = []
+    for entry in listed.list(path):
+        if entry.kind != "file":
+            continue
+        in_file = _symbols_of(tree, cache, entry.path)
+        if not isinstance(in_file, Refused):
+            lines += [f"{_told(entry.path)}: {_symbol(one)}" for one in in_file if name.lower() in one.name.lower()]
+    return _bounded(lines, SYMBOLS, "definitions") or Refused(f"No definition's name holds {name!r}.")
+
+
+def history(tree: Committed, path: str, start: int | None = None, end: int | None = None) -> Answer:
+    """The latest commits that touched the file, or these lines of it."""
+    text = _text(tree, path)
+    if isinstance(text, Refused):
+        return text
+    lines = None
+    if start is not None:
+        count = len(_lines(text))
+        lines = (start, min(end or start, count))
+        if not 1 <= lines[0] <= lines[1]:
+            return Refused(f"{_told(path)} has {count:,} lines; {start}-{end or start} is not a range of them.")
+    try:
+        changes = past_changes(tree.git, tree.commit, path, lines, CHANGES)
+    except HistoryMissing as error:
+        return Refused(f"The history of {_told(path)} cannot be read: {error}")
+    rows = [f"{one.commit[:12]} {one.when[:10]} {_cut(one.author)}: {_cut(one.subject)}" for one in changes]
+    more = f"\n(the latest {CHANGES}; there may be older ones)" if len(changes) == CHANGES else ""
+    return "\n".join(rows) + more if rows else Refused(f"No commit is known that touched {_told(path)}.")
+
+
+def verify_citation(tree: Tree, path: str, start: int, end: int) -> Verdict:
+    """Allowed when the path is a text file of the tree that has all these lines, at most 400 of them."""
+    text = _text(tree, path)
+    if isinstance(text, Refused):
+        return text
+    if start < 1 or end < start:
+        return Refused(f"{_told(path)}:{start}-{end} is not a range of lines.")
+    if end - start + 1 > READ_LINES:
+        return Refused(
+            f"{_told(path)}:{start}-{end} cites more than {READ_LINES} lines.", "Cite the lines that show it."
+        )
+    count = len(_lines(text))
+    if end > count:
+        return Refused(f"{_told(path)} has {count:,} lines; {start}-{end} is not among them.")
+    return Allowed()
+
+
+def _normal(path: str) -> str:
+    return path.removeprefix("./").strip("/") if path not in (".", "./") else ""
+
+
+def _text(tree: Tree, path: str) -> str | Refused:
+    """The file as text with its own line ends; never the target of a link (case PI-03)."""
+    entry = tree.entry(path)
+    if entry is None:
+        what = "is a folder" if tree.is_folder(_normal(path)) else "does not exist"
+        return Refused(f"{_told(path)} {what}.")
+    if entry.kind == "submodule":
+        return Refused(f"{_told(path)} is a submodule; its files are not here.")
+    try:
+        content = tree.read(path)
+    except TooLarge as error:
+        return Refused(str(error))
+    if entry.kind == "link":
+        return Refused(f"{_told(path)} is a link to {_cut(shown(content.decode('utf-8', 'replace')))} (not followed).")
+    if b"\0" in content[:8_000]:
+        return Refused(f"{_told(path)} is a binary file of {len(content):,} bytes.")
+    return content.decode("utf-8", "replace")
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as git and editors count them: by LF alone, a last newline begins no line."""
+    return text.removesuffix("\n").split("\n") if text else []
+
+
+def _cut(line: str) -> str:
+    line = line.removesuffix("\r")
+    if len(line) <= LINE_CHARACTERS:
+        return line
+    return f"{line[:LINE_CHARACTERS]} … [{len(line) - LINE_CHARACTERS:,} more characters]"
+
+
+def _told(path: str) -> str:
+    """The path as a tool argument takes it back; in JSON quotes where it holds what cannot be seen."""
+    return path if shown(path) == path and path == path.strip() else json.dumps(path)
+
+
+def _kind(entry: Entry) -> str:
+    if entry.kind != "file":
+        return f"({entry.kind})"
+    return f"{entry.size:,} bytes" + (", executable" if entry.mode == "100755" else "")
+
+
+def _found(found: Found) -> str:
+    if not found.lines:
+        return "No line matches."
+    rows = [f"{_told(hit.path)}:{hit.line}: {_cut(hit.text)}" for hit in found.hits]
+    head = f"{found.lines:,} matching lines in {found.files:,} files"
+    left = f"; the first {len(rows)} are shown, narrow the pattern or the path" if len(rows) < found.lines else ""
+    return "\n".join([f"{head}{left}", *rows, *([found.note] if found.note else [])])
+
+
+def _symbols_of(tree: Tree, cache: SymbolCache, path: str) -> tuple[Symbol, ...] | Refused:
+    try:
+        found = cache.symbols(tree, path)
+    except KeyError:
+        return Refused(f"{_told(path)} is not a file.")
+    except TooLarge as error:
+        return Refused(str(error))
+    return Refused(f"No grammar is here for {_told(path)}.") if found is None else found
+
+
+def _symbol(symbol: Symbol) -> str:
+    return f"{symbol.start}-{symbol.end} {symbol.kind} {symbol.name}"
+
+
+def _bounded(lines: list[str], limit: int, what: str) -> str:
+    if len(lines) <= limit:
+        return "\n".join(lines)
+    return "\n".join(
+        [*lines[:limit], f"… {len(lines) - limit:,} more of {len(lines):,} {what}; narrow the name or path"]
+    )
