@@ -1,0 +1,122 @@
+"""The web process: settings in, a server that answers until it is told to stop."""
+
+import logging
+import secrets
+import signal
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import uvicorn
+
+from app.ledger import open_ledger
+from app.ledger.errors import LedgerError
+from app.queue import Doorbell, Ringer, broker_trouble, make_celery
+from app.settings import SettingsWrong, WebSettings, environment, web_settings
+from app.web.body import BodyReader
+from app.web.connection import BoundedProtocol
+from app.web.front import FrontDoor
+from app.web.hooks import Hooks
+from app.web.intake import Intake
+from app.web.pages import Told, make_pages
+from app.web.viewers import Viewers
+from app.web.watching import ledger_trouble, numbers
+
+REFUSED = 2
+"""Exit code of a process that must not start as it was set up."""
+
+KEEP_ALIVE_SECONDS = 30
+GRACE_SECONDS = 15
+"""How long deliveries in flight may take after the process was told to stop."""
+CONNECTIONS = 512
+
+_RUN_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
+
+
+def new_run_id() -> str:
+    """`r-` and 60 random bits in base32: nobody guesses one, and two runs never share one."""
+    return "r-" + "".join(secrets.choice(_RUN_ALPHABET) for _ in range(12))
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """The ASGI application, and what is given back when it ends."""
+
+    app: FrontDoor
+    hooks: Hooks
+    ending: ExitStack
+
+
+def make_web(settings: WebSettings) -> Web:
+    """The application on its ledger and its broker. Raises `LedgerError` where the ledger cannot be used."""
+    ending = ExitStack()
+    ledger = open_ledger(settings.ledger.url)
+    ending.callback(ledger.close)
+    celery = make_celery(settings.queue)
+    ringer = Ringer(Doorbell(celery))
+    ending.callback(ringer.close)
+    hooks = Hooks(
+        bodies=BodyReader(settings.secrets),
+        intake=Intake(settings.label, settings.bot_id, new_run_id),
+        take=ledger.receive,
+        ring_soon=ringer.ring_soon,
+    )
+
+    def troubles() -> list[str]:
+        found = (ledger_trouble(settings.ledger.url), broker_trouble(celery))
+        return [trouble for trouble in found if trouble]
+
+    told = Told(
+        ledger=ledger,
+        viewers=Viewers(settings.pages_password),
+        troubles=troubles,
+        counted=lambda: numbers(ledger, hooks.answered),
+    )
+    return Web(FrontDoor(hooks, make_pages(told)), hooks, ending)
+
+
+def make_server(settings: WebSettings, app: FrontDoor) -> uvicorn.Server:
+    """A server with every bound set; `run()` answers until SIGTERM or SIGINT, and then finishes what it began."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            app,
+            host=settings.host,
+            port=settings.port,
+            http=BoundedProtocol,
+            loop="uvloop",
+            ws="none",
+            lifespan="off",
+            access_log=False,
+            log_config=None,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=CONNECTIONS,
+            timeout_keep_alive=KEEP_ALIVE_SECONDS,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+        )
+    )
+
+
+def serve(settings: WebSettings) -> None:
+    """Answers until told to stop; afterwards what was recorded is rung and everything is closed."""
+    # uvicorn raises the signal that stopped it once more when it is done; by default that would end us at once.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
+    settings.queue.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    web = make_web(settings)
+    with web.ending:
+        make_server(settings, web.app).run()
+
+
+def main() -> None:
+    """The process: exits with 2 and one sentence where it must not start."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s web %(levelname)s %(name)s: %(message)s")
+    try:
+        serve(web_settings(environment()))
+    except (SettingsWrong, LedgerError) as refused:
+        print(refused, file=sys.stderr)  # noqa: T201 (for the one who starts it)
+        sys.exit(REFUSED)
+
+
+if __name__ == "__main__":
+    main()

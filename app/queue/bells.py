@@ -1,0 +1,177 @@
+"""The Celery application and its doorbells: one queue per belt, ids only, every ring bounded in time."""
+
+import logging
+import queue
+import threading
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Protocol
+
+from app.core.belts import Belt
+from app.settings import QueueSettings
+
+if TYPE_CHECKING:
+    from celery import Celery  # type: ignore[import-untyped]
+
+WORK = "countersign.work"
+"""Task with one argument, the id of an effect that is owed."""
+
+SWEEP = "countersign.sweep"
+"""Task with one argument, the belt that should look for what is owed and was not heard."""
+
+REACH_SECONDS = 2.0
+"""How long a ring may take to reach the broker, and how long each of its answers may take."""
+
+VISIBILITY_SECONDS = 2 * 60 * 60
+"""When Redis gives an unacknowledged message to another worker: beyond any effect, since leases decide, not bells."""
+
+WAITING_RINGS = 1_000
+"""How many rings may wait for a slow broker before further ones are left to the sweep."""
+
+log = logging.getLogger(__name__)
+
+
+class Owed(Protocol):
+    """What can be rung for."""
+
+    @property
+    def belt(self) -> Belt: ...
+    @property
+    def effect_id(self) -> int: ...
+
+
+def make_celery(settings: QueueSettings) -> "Celery":
+    """The Celery application for ringing, for beat and for the workers.
+
+    A worker of belt B listens with `-Q B`, and with `--without-gossip --without-mingle --without-heartbeat`: the
+    workers of different belts have nothing to tell one another, and mingling costs a second at start.
+    """
+    from celery import Celery
+
+    celery = Celery("countersign", set_as_current=False)
+    celery.conf.update(_plain_conf(), **_broker_conf(settings), beat_schedule=_schedule(settings.sweep_seconds))
+    return celery
+
+
+def _plain_conf() -> dict[str, Any]:
+    from kombu.entity import Queue
+
+    queues = tuple(Queue(belt.value, routing_key=belt.value) for belt in Belt)  # type: ignore[no-untyped-call]
+    return {
+        "task_queues": queues,
+        "task_create_missing_queues": False,
+        "task_default_queue": Belt.PUBLISHER.value,
+        "task_acks_late": True,
+        "task_ignore_result": True,
+        "task_serializer": "json",
+        "accept_content": ["json"],
+        "result_backend": None,
+        "worker_prefetch_multiplier": 1,
+        "worker_enable_remote_control": False,
+        "worker_send_task_events": False,
+        "worker_hijack_root_logger": False,
+        "enable_utc": True,
+    }
+
+
+def _broker_conf(settings: QueueSettings) -> dict[str, Any]:
+    conf: dict[str, Any] = {
+        "broker_url": settings.broker_url,
+        "broker_connection_timeout": REACH_SECONDS,
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        "broker_pool_limit": 2,
+        "task_publish_retry": False,
+    }
+    if settings.broker_url.startswith("filesystem:"):
+        from app.queue.folders import options
+
+        conf["broker_url"] = "filesystem://localhost"  # kombu warns where no host is named
+        conf["broker_transport"] = "app.queue.folders:FolderTransport"
+        conf["broker_transport_options"] = options(settings.data_dir / "queue")
+    elif settings.broker_url.startswith(("redis:", "rediss:")):
+        conf["broker_transport_options"] = {
+            "visibility_timeout": VISIBILITY_SECONDS,
+            "socket_timeout": 2 * REACH_SECONDS,
+            "socket_connect_timeout": REACH_SECONDS,
+            "socket_keepalive": True,
+            "health_check_interval": 25,
+            "max_retries": 0,
+        }
+    return conf
+
+
+def _schedule(seconds: float) -> dict[str, Any]:
+    # An unheard sweep is worth nothing once the next one is rung: they do not pile up while a worker is away.
+    return {
+        f"sweep-{belt}": {
+            "task": SWEEP,
+            "schedule": seconds,
+            "args": (belt.value,),
+            "options": {"queue": belt.value, "expires": max(seconds, 1.0)},
+        }
+        for belt in Belt
+    }
+
+
+class Doorbell:
+    """Rings belts. Never raises: a ring that fails is logged and left to the sweep."""
+
+    def __init__(self, celery: "Celery") -> None:
+        self._celery = celery
+
+    def ring(self, rings: Iterable[Owed]) -> None:
+        """Every belt that owes one of these was told, or a line in the log says why not."""
+        for owed in rings:
+            self._send(WORK, owed.belt, owed.effect_id)
+
+    def sweep(self, belt: Belt) -> None:
+        """The belt was told to look for itself, or a line in the log says why not."""
+        self._send(SWEEP, belt, belt.value)
+
+    def _send(self, task: str, belt: Belt, argument: int | str) -> None:
+        try:
+            self._celery.send_task(task, args=[argument], queue=belt.value, retry=False, ignore_result=True)
+        except Exception as trouble:
+            log.warning("The %s was not rung (%s %s); the sweep will find it. %r", belt, task, argument, trouble)
+
+
+class Ringer:
+    """Rings from a thread of its own, so that nobody waits for the broker."""
+
+    def __init__(self, doorbell: Doorbell) -> None:
+        self._doorbell = doorbell
+        self._waiting: queue.Queue[tuple[Owed, ...] | None] = queue.Queue(WAITING_RINGS)
+        self._thread = threading.Thread(target=self._run, name="ringer", daemon=True)
+        self._thread.start()
+
+    def ring_soon(self, rings: tuple[Owed, ...]) -> None:
+        """These will be rung shortly; returns at once. With too many waiting they are left to the sweep."""
+        if not rings:
+            return
+        try:
+            self._waiting.put_nowait(rings)
+        except queue.Full:
+            log.warning("Too many rings wait for the broker; %d are left to the sweep.", len(rings))
+
+    def close(self, seconds: float = REACH_SECONDS) -> None:
+        """What waits is rung, for at most `seconds`."""
+        try:
+            self._waiting.put(None, timeout=seconds)
+        except queue.Full:
+            return
+        self._thread.join(seconds)
+
+    def _run(self) -> None:
+        while (rings := self._waiting.get()) is not None:
+            self._doorbell.ring(rings)
+
+
+def broker_trouble(celery: "Celery") -> str:
+    """Why no bell could be rung now, as a sentence; empty when the broker answers."""
+    try:
+        with celery.connection_for_write() as connection:
+            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=REACH_SECONDS)
+            connection.default_channel.queue_declare(Belt.PUBLISHER.value, durable=True)
+    except Exception as trouble:
+        return f"The broker does not answer: {trouble!r}"
+    return ""

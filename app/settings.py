@@ -1,0 +1,156 @@
+"""Settings: one frozen value per process, holding only what that process may know.
+
+`environment()` is the one place in `app` where the environment is read. Everything else takes a mapping, so that
+a process sees what it was given and a test gives what it likes. A setting that is missing or cannot be used
+stops the start with a sentence that names it.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+DEFAULT_LABEL = "countersign"
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8000
+DEFAULT_SWEEP_SECONDS = 10.0
+
+
+class SettingsWrong(Exception):
+    """A setting cannot be used. The message is one sentence for the operator and never holds a secret."""
+
+    def __init__(self, name: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.name = name
+
+
+class SettingsMissing(SettingsWrong):
+    """A setting without which the process must not start is unset or empty."""
+
+    def __init__(self, name: str, purpose: str) -> None:
+        super().__init__(name, f"{name} is not set. {purpose}")
+
+
+def environment() -> Mapping[str, str]:
+    """A copy of the environment of this process."""
+    return dict(os.environ)
+
+
+def require(env: Mapping[str, str], name: str, purpose: str) -> str:
+    """The value of `name`, exactly as given. Raises `SettingsMissing` when it is unset or blank."""
+    value = env.get(name, "")
+    if not value.strip():
+        raise SettingsMissing(name, purpose)
+    return value
+
+
+def data_dir(env: Mapping[str, str]) -> Path:
+    """Absolute path of the folder for everything that is kept on this machine. It need not exist yet."""
+    return Path(env.get("COUNTERSIGN_DATA_DIR", "").strip() or ".countersign").expanduser().absolute()
+
+
+def ledger_url(env: Mapping[str, str]) -> str:
+    """SQLAlchemy URL of the ledger: `DATABASE_URL`, or an SQLite file in the data folder.
+
+    The `postgres://` and `postgresql://` that hosting platforms hand out come back with the driver we ship.
+    """
+    url = env.get("DATABASE_URL", "").strip()
+    if not url:
+        return f"sqlite:///{data_dir(env) / 'ledger.db'}"
+    for scheme in ("postgres://", "postgresql://"):
+        if url.startswith(scheme):
+            return "postgresql+psycopg://" + url.removeprefix(scheme)
+    return url
+
+
+def broker_url(env: Mapping[str, str]) -> str:
+    """URL of the broker: `CELERY_BROKER_URL`, or `filesystem://` for folders below the data folder."""
+    return env.get("CELERY_BROKER_URL", "").strip() or "filesystem://"
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerSettings:
+    """Where the ledger is. The URL can hold a password and stays out of `repr`."""
+
+    url: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """Where doorbells ring, and how often beat rings the sweep of each belt."""
+
+    broker_url: str = field(repr=False)
+    data_dir: Path
+    sweep_seconds: float = DEFAULT_SWEEP_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """What the web process may know: no key of the App, no key of a model."""
+
+    ledger: LedgerSettings
+    queue: QueueSettings
+    secrets: tuple[bytes, ...] = field(repr=False)
+    """Webhook secrets that are accepted: the present one, and the old one while it is being replaced."""
+    label: str = DEFAULT_LABEL
+    bot_id: int | None = None
+    """Numeric id of the App's own bot user, where it is known."""
+    host: str = DEFAULT_HOST
+    port: int = DEFAULT_PORT
+    pages_password: bytes | None = field(default=None, repr=False)
+    """Opens the pages to who knows it. Without one they are shown to requests from this machine only."""
+
+
+def ledger_settings(env: Mapping[str, str]) -> LedgerSettings:
+    """The ledger's part of a process' settings."""
+    return LedgerSettings(ledger_url(env))
+
+
+def queue_settings(env: Mapping[str, str]) -> QueueSettings:
+    """The queue's part of a process' settings."""
+    name = "COUNTERSIGN_SWEEP_SECONDS"
+    text = env.get(name, "").strip()
+    try:
+        seconds = float(text) if text else DEFAULT_SWEEP_SECONDS
+    except ValueError:
+        seconds = 0.0
+    if not 0.1 <= seconds <= 3600:
+        raise SettingsWrong(name, f"{name} is {text!r}, and must be a number of seconds from 0.1 to 3600.")
+    return QueueSettings(broker_url(env), data_dir(env), seconds)
+
+
+def label(env: Mapping[str, str]) -> str:
+    """The trigger label, without blanks at its ends."""
+    return env.get("COUNTERSIGN_LABEL", "").strip() or DEFAULT_LABEL
+
+
+def whole_number(env: Mapping[str, str], name: str, default: int | None, bounds: tuple[int, int]) -> int | None:
+    """The whole number in `name`, or `default`. Raises `SettingsWrong` outside `bounds`, both included."""
+    text = env.get(name, "").strip()
+    if not text:
+        return default
+    low, high = bounds
+    if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
+        raise SettingsWrong(name, f"{name} is {text!r}, and must be a whole number from {low} to {high}.")
+    return int(text)
+
+
+def web_settings(env: Mapping[str, str]) -> WebSettings:
+    """The settings of the web process. Raises `SettingsWrong`; nothing fails open."""
+    secret = require(
+        env,
+        "GITHUB_WEBHOOK_SECRET",
+        "Without the App's webhook secret no delivery could be told from a forgery, so the web process does not start.",
+    )
+    old = env.get("GITHUB_WEBHOOK_SECRET_OLD", "")
+    secrets = (secret, old) if old.strip() else (secret,)
+    return WebSettings(
+        ledger=ledger_settings(env),
+        queue=queue_settings(env),
+        secrets=tuple(each.encode() for each in secrets),
+        label=label(env),
+        bot_id=whole_number(env, "COUNTERSIGN_BOT_ID", None, (1, 2**53 - 1)),
+        host=env.get("HOST", "").strip() or DEFAULT_HOST,
+        port=whole_number(env, "PORT", DEFAULT_PORT, (0, 65535)) or 0,
+        pages_password=env.get("COUNTERSIGN_PAGES_PASSWORD", "").encode() or None,
+    )

@@ -1,0 +1,202 @@
+"""`POST /webhooks/github` as a plain ASGI callable in front of FastAPI.
+
+In this order: head, body within its limits, signature over the raw bytes, event name, and only then what is in
+it. Nothing is parsed before it is believed, nothing is answered with 2xx before it is recorded, and the doorbell
+never delays or spoils an answer.
+"""
+
+import asyncio
+import hmac
+import logging
+import re
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from app.core.news import Delivery, Ignored, News
+from app.ledger.outcomes import Received
+from app.queue import Owed
+from app.web.body import BodyReader, Gone, Message, NoRoom, Receive, TooLarge, TooSlow
+from app.web.intake import Intake, Told, Unreadable
+
+PATH = "/webhooks/github"
+RETRY_AFTER = b"30"
+
+log = logging.getLogger(__name__)
+
+Send = Callable[[Message], Awaitable[None]]
+Scope = dict[str, Any]
+Take = Callable[[Delivery, News], Received]
+RingSoon = Callable[[tuple[Owed, ...]], None]
+
+_SIGNATURE = re.compile(rb"sha256=([0-9a-f]{64})")
+_EVENT = re.compile(rb"[a-z0-9_]{1,100}")
+_GUID = re.compile(rb"[0-9A-Za-z._:-]{1,128}")
+_DECIMAL = re.compile(rb"[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A status and a small JSON object; `because` names it in the counters."""
+
+    status: int
+    because: str
+    body: dict[str, Any]
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What the request's head says, each thing at most once."""
+
+    signature: bytes
+    event: str
+    guid: str
+    declared: int | None
+
+
+@dataclass(slots=True)
+class Hooks:
+    """The receiver. `take` records one piece of news and returns after its commit; `ring_soon` returns at once."""
+
+    bodies: BodyReader
+    intake: Intake
+    take: Take
+    ring_soon: RingSoon
+    answered: Counter[tuple[int, str]] = field(default_factory=Counter)
+    """How often each status was answered, and why."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers one request."""
+        head = _head(scope)
+        if isinstance(head, Answer):
+            await self._turn_away(head, receive, send)
+            return
+        try:
+            body = await self.bodies.read(receive, head.declared)
+        except Gone:
+            self.answered[499, "gone"] += 1
+            return
+        except TooLarge:
+            await self._turn_away(_TOO_LARGE, receive, send)
+            return
+        except TooSlow:
+            await self._turn_away(_TOO_SLOW, receive, send)
+            return
+        except NoRoom:
+            await self._turn_away(_NO_ROOM, receive, send)
+            return
+        # Every accepted secret is compared, whichever fits: the time says nothing.
+        fitting = [hmac.compare_digest(expected, head.signature) for expected in body.signatures]
+        answer = await self._believed(head, body.body) if any(fitting) else _FORGED
+        await self._answer(answer, send)
+
+    async def _believed(self, head: Head, body: bytes) -> Answer:
+        if head.event == "ping":
+            return Answer(200, "ping", {"pong": True})
+        now = datetime.now(UTC)
+        told = self.intake.read(head.event, body, now)
+        if isinstance(told, Ignored):
+            return Answer(202, "ignored", {"ignored": told.why})
+        if isinstance(told, Unreadable):
+            return Answer(400, "unreadable", {"refused": told.why})
+        delivery = Delivery(head.guid, head.event, told.action, now, body)
+        try:
+            received = await asyncio.to_thread(self._record, delivery, told)
+        except Exception:
+            # Whatever it was: GitHub must not hear 2xx for what is not recorded. It keeps the delivery for days.
+            log.exception("Delivery %s was not recorded.", head.guid)
+            return _NOT_RECORDED
+        self.ring_soon(tuple(ring for each in received for ring in each.rings))
+        return _recorded(received)
+
+    def _record(self, delivery: Delivery, told: Told) -> list[Received]:
+        first, *further = told.news
+        received = [self.take(delivery, first)]
+        for number, news in enumerate(further, start=2):
+            received.append(self.take(replace(delivery, guid=f"{delivery.guid}#{number}", body=b""), news))
+        return received
+
+    async def _turn_away(self, answer: Answer, receive: Receive, send: Send) -> None:
+        """Answer before the body was read to its end, read on for a moment, and close the connection."""
+        await self._answer(replace(answer, headers=(*answer.headers, (b"connection", b"close"))), send, hold=_HELD)
+        await self.bodies.pour_away(receive)
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _answer(self, answer: Answer, send: Send, hold: dict[str, bool] | None = None) -> None:
+        self.answered[answer.status, answer.because] += 1
+        body = msgspec.json.encode(answer.body)
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", str(len(body)).encode()),
+            *answer.headers,
+        ]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body, **(hold or {})})
+
+
+_HELD = {"more_body": True}
+
+
+def _refused(status: int, because: str, sentence: str) -> Answer:
+    return Answer(status, because, {"refused": sentence})
+
+
+_FORGED = _refused(401, "signature", "The signature does not fit the body.")
+_UNSIGNED = _refused(401, "signature", "X-Hub-Signature-256 is missing or is not sha256= and 64 hex digits.")
+_TOO_LARGE = _refused(413, "too_large", "The body is over 25 MB, and GitHub sends nothing of that size.")
+_TOO_SLOW = _refused(408, "too_slow", "The body did not arrive in time.")
+_NO_ROOM = replace(
+    _refused(503, "no_room", "Too many large deliveries are coming in; send this one again."),
+    headers=((b"retry-after", RETRY_AFTER),),
+)
+_NOT_RECORDED = replace(
+    _refused(503, "not_recorded", "The ledger could not record this delivery; send it again."),
+    headers=((b"retry-after", RETRY_AFTER),),
+)
+
+
+def _recorded(received: list[Received]) -> Answer:
+    duplicate = not any(each.new for each in received)
+    outcome = "; ".join(dict.fromkeys(each.outcome for each in received if each.outcome))
+    body = {"recorded": outcome or "taken before", "duplicate": duplicate}
+    return Answer(202, "duplicate" if duplicate else "recorded", body)
+
+
+def _head(scope: Scope) -> Head | Answer:
+    """The head, or what is wrong with it. The signature is looked at first: a stranger learns nothing else."""
+    if scope["method"] != "POST":
+        refusal = _refused(405, "method", "Deliveries come as POST.")
+        return replace(refusal, headers=((b"allow", b"POST"),))
+    headers: dict[bytes, list[bytes]] = {}
+    for name, value in scope["headers"]:
+        headers.setdefault(name, []).append(value)
+    signature = _once(headers, b"x-hub-signature-256", _SIGNATURE)
+    if signature is None:
+        return _UNSIGNED
+    if _media(headers.get(b"content-type", [])) != b"application/json":
+        return _refused(415, "media_type", "The content type must be application/json; set it so on the webhook.")
+    event, guid = _once(headers, b"x-github-event", _EVENT), _once(headers, b"x-github-delivery", _GUID)
+    if event is None or guid is None:
+        return _refused(400, "head", "X-GitHub-Event and X-GitHub-Delivery must be there, each once and well-formed.")
+    declared = _once(headers, b"content-length", _DECIMAL)
+    return Head(
+        signature=signature.removeprefix(b"sha256="),
+        event=event.decode(),
+        guid=guid.decode(),
+        declared=int(declared) if declared else None,
+    )
+
+
+def _once(headers: dict[bytes, list[bytes]], name: bytes, form: re.Pattern[bytes]) -> bytes | None:
+    """The header's value where it is there exactly once and has this form."""
+    values = headers.get(name, [])
+    return values[0] if len(values) == 1 and form.fullmatch(values[0]) else None
+
+
+def _media(values: Iterable[bytes]) -> bytes:
+    return b",".join(values).partition(b";")[0].strip().lower()

@@ -1,0 +1,164 @@
+"""The pages, for people and for machines that watch: read-only, no scripts, told from the ledger alone."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import jinja2
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+from pydantic import BaseModel
+
+from app.core.facts import PlanDrafted
+from app.core.issue import GHOST, Person
+from app.core.plan import Plan
+from app.ledger.errors import LedgerCorrupt, LedgerError
+from app.ledger.outcomes import RunView
+from app.ledger.store import Ledger
+from app.web.viewers import Viewers
+
+PAGE_OF_RUNS = 50
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the pages are told from."""
+
+    ledger: Ledger
+    viewers: Viewers
+    troubles: Callable[[], list[str]]
+    """Why the process could not do its work now, a sentence each; empty when it could."""
+    counted: Callable[[], str]
+    """The numbers, in Prometheus' text format."""
+
+
+def make_pages(told: Told) -> FastAPI:
+    """Every route but the receiver's."""
+    pages = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    templates = jinja2.Environment(
+        loader=jinja2.PackageLoader("app.web"), autoescape=True, undefined=jinja2.StrictUndefined
+    )
+    templates.filters.update(FILTERS)
+    style = templates.get_template("style.css").render()
+    _add_for_machines(pages, told)
+    _add_for_people(pages, told, templates)
+
+    @pages.get("/style.css")
+    async def styled() -> Response:
+        return Response(style, media_type="text/css", headers={"x-content-type-options": "nosniff"})
+
+    return pages
+
+
+def _add_for_machines(pages: FastAPI, told: Told) -> None:
+    @pages.get("/healthz")
+    async def health() -> PlainTextResponse:
+        return PlainTextResponse("ok\n")
+
+    @pages.get("/readyz")
+    def ready() -> PlainTextResponse:
+        troubles = told.troubles()
+        if troubles:
+            return PlainTextResponse("".join(f"{trouble}\n" for trouble in troubles), status_code=503)
+        return PlainTextResponse("ready\n")
+
+    @pages.get("/metrics")
+    def metrics() -> PlainTextResponse:
+        return PlainTextResponse(told.counted(), media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+def _add_for_people(pages: FastAPI, told: Told, templates: jinja2.Environment) -> None:
+    def page(name: str, status: int = 200, **values: Any) -> HTMLResponse:
+        return HTMLResponse(templates.get_template(name).render(values), status_code=status, headers=HEADERS)
+
+    @pages.exception_handler(LedgerError)
+    async def no_ledger(_request: Request, trouble: Exception) -> Response:
+        return PlainTextResponse(f"{trouble}\n", status_code=503, headers=HEADERS)
+
+    @pages.get("/", dependencies=[Depends(told.viewers.admit)])
+    async def start() -> Response:
+        return RedirectResponse("/runs")
+
+    @pages.get("/runs", dependencies=[Depends(told.viewers.admit)])
+    def runs(before: str | None = None) -> Response:
+        found = told.ledger.runs(PAGE_OF_RUNS + 1, before)
+        older = found[PAGE_OF_RUNS - 1].id if len(found) > PAGE_OF_RUNS else None
+        return page("runs.html", runs=found[:PAGE_OF_RUNS], older=older, before=before)
+
+    @pages.get("/runs/{run}", dependencies=[Depends(told.viewers.admit)])
+    def one_run(run: str) -> Response:
+        view = told.ledger.run(run)
+        if view is None:
+            return PlainTextResponse("There is no such run.\n", status_code=404, headers=HEADERS)
+        return page(
+            "run.html",
+            run=view,
+            plans=_plans(told.ledger, view),
+            spans=told.ledger.spans(run),
+            mints=told.ledger.mints(run),
+        )
+
+
+def _plans(ledger: Ledger, view: RunView) -> list[tuple[Plan, str]]:
+    """The drafted plans, newest first. One that was tampered with is not shown as a plan."""
+    found: list[tuple[Plan, str]] = []
+    for drafted in (each.fact for each in reversed(view.facts) if isinstance(each.fact, PlanDrafted)):
+        try:
+            plan = ledger.plan_by_digest(drafted.digest)
+        except LedgerCorrupt:
+            continue
+        if plan is not None:
+            found.append((plan, drafted.digest))
+    return found
+
+
+def _moment(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _words(name: str) -> str:
+    return str(name).replace("_", " ")
+
+
+def _meaning(fact: BaseModel) -> str:
+    """What a fact of this kind means: the first line that its class says of itself."""
+    return (type(fact).__doc__ or "").partition("\n")[0]
+
+
+def _whole(value: BaseModel) -> str:
+    return json.dumps(value.model_dump(mode="json", by_alias=True), indent=2, ensure_ascii=False)
+
+
+def _person(person: Person | None) -> str:
+    return person.login if person else GHOST
+
+
+def _dollars(usd: Decimal) -> str:
+    return f"${usd.quantize(Decimal('0.0001'))}"
+
+
+def _link(url: str) -> str:
+    """Only web addresses become links."""
+    return url if url.startswith(("https://", "http://")) else ""
+
+
+FILTERS: dict[str, Callable[..., str]] = {
+    "moment": _moment,
+    "words": _words,
+    "meaning": _meaning,
+    "whole": _whole,
+    "person": _person,
+    "dollars": _dollars,
+    "link": _link,
+}
