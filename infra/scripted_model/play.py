@@ -1,7 +1,7 @@
 """Plays a script: which part a request belongs to, which turn comes next, and what the answer is.
 
 A part begins anew when its opening message is seen again after it has moved on, when another opening message comes,
-and after its last turn; a fault (an error status) is followed by the next turn, as a client's next attempt is.
+and after its last turn; a fault (an error status, a late answer) is followed by the next turn, as a client's next attempt is.
 """
 
 import hashlib
@@ -196,12 +196,12 @@ def error(status: int, message: str, headers: Mapping[str, str] | None = None, d
 
 
 def _begins_anew(part: Part, cursor: _Cursor, opening: str, messages: int) -> bool:
-    if cursor.served is None or messages > 1:
+    if cursor.served is None or cursor.served.is_fault or messages > 1:
         return False
     if part.role == "planner":
         # Its prompt is one message each turn; after a call was answered it cannot be the first one again.
         return opening == cursor.opening and "calls" in cursor.served.fields
-    return not cursor.served.is_fault
+    return True
 
 
 def _role(body: Mapping[str, Any]) -> str:

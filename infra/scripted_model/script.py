@@ -49,8 +49,8 @@ class Turn:
 
     @property
     def is_fault(self) -> bool:
-        """True for answers that a client is expected to try again."""
-        return "error" in self.fields or "raw" in self.fields
+        """True for answers after which a client is expected to try again; a late one may have gone unheard."""
+        return bool({"error", "raw", "delay"} & set(self.fields))
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,12 @@ CLOSES = "data>>>"
 
 
 def fenced(label: str, text: str) -> str:
-    """The text between its marks, under a label of ours. Whatever the text holds, it cannot close its fence.
+    """The text between its marks, under a label. Whatever the text holds, it cannot close its fence.
 
-    A mark inside the text is shown with a space in it; nothing else of the text is changed.
+    A mark inside is shown with a space in it; nothing else of the text is changed. The label becomes one line.
     """
-    inside = text.replace(CLOSES, "data> >>").replace(OPENS, "<< <data")
-    return f"{OPENS} {' '.join(label.split())}\n{inside}\n{CLOSES}"
+    return f"{OPENS} {_unmarked(' '.join(label.split()))}\n{_unmarked(text)}\n{CLOSES}"
+
+
+def _unmarked(text: str) -> str:
+    return text.replace(CLOSES, "data> >>").replace(OPENS, "<< <data")

@@ -1,5 +1,6 @@
 """A tool's input against its JSON Schema: a small check for the subset of keywords that our tools are written in."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import cast
 
@@ -17,7 +18,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 _NOTES = frozenset({"title", "description", "default", "examples", "$defs"})
 _KEYWORDS = frozenset(
     {"type", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "$ref"}
-    | {"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum"}
+    | {"minItems", "maxItems", "minLength", "maxLength", "minimum", "maximum", "pattern"}
 )
 _SHOWN = 8
 _DEEPEST = 64
@@ -31,7 +32,7 @@ def understood(schema: Schema) -> None:
     """Returns when `faults` checks every keyword of the schema; otherwise raises `SchemaNotUnderstood`."""
     if strange := set(schema) - _KEYWORDS - _NOTES:
         raise SchemaNotUnderstood(f"The schema uses {', '.join(sorted(strange))}, which is not checked.")
-    if schema.get("type", "object") not in _TYPES:
+    if str(schema.get("type", "object")) not in _TYPES:
         raise SchemaNotUnderstood(f"The schema's type {schema['type']!r} is not one of {', '.join(_TYPES)}.")
     for within in ("properties", "$defs"):
         for part in cast(Mapping[str, Schema], schema.get(within, {})).values():
@@ -76,6 +77,8 @@ def _faults(schema: Schema, value: object, at: _Place) -> Iterator[str]:
         yield f"{at.path} must be one of {schema['enum']}."
     if "const" in schema and not _same(value, schema["const"]):
         yield f"{at.path} must be {schema['const']!r}."
+    if "pattern" in schema and isinstance(value, str) and not re.search(str(schema["pattern"]), value):
+        yield f"{at.path} must match {schema['pattern']}."
     yield from _size_faults(schema, value, at)
     if isinstance(value, dict):
         yield from _object_faults(schema, value, at)

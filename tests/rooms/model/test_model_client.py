@@ -1,0 +1,261 @@
+"""The client over real HTTP, through the real SDK, against the scripted API."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from decimal import Decimal
+
+import pytest
+
+from app.core.budget import Spent
+from worker.model.client import Access, Model, ModelMisconfigured, ModelRejected, ModelUnavailable
+from worker.model.words import AssistantTurn, Outcome, Stopped, Tool, ToolResult, ToolResults, UserText
+
+HELLO = [UserText("Look at the issue.")]
+SCHEMA = {
+    "type": "object",
+    "properties": {"steps": {"type": "array", "items": {"type": "string", "maxLength": 9}, "minItems": 1}},
+    "required": ["steps"],
+    "additionalProperties": False,
+}
+PLAN = Tool("submit_plan", "Ends with a plan.", SCHEMA)
+GOOD = {"calls": [{"name": "submit_plan", "input": {"steps": ["one", "two"]}}]}
+
+
+def test_a_cut_reply_with_an_empty_tool_call_carries_no_call(serve, model_at):
+    api = serve({"cut": {"name": "submit_plan", "input": {}}})
+    reply = model_at(api).ask("prompt", HELLO, [PLAN], 500)
+    assert (reply.stopped, reply.calls, reply.because) == (Stopped.CUT, (), "max_tokens")
+    assert reply.spent.calls == 1
+    assert reply.spent.usd > 0
+
+
+def test_a_plan_cut_after_two_of_five_steps_carries_no_call_although_it_parses(serve, model_at):
+    api = serve({"cut": {"name": "submit_plan", "input": {"steps": ["one", "two"]}}})
+    reply = model_at(api).ask("prompt", HELLO, [PLAN], 500)
+    assert (reply.stopped, reply.calls) == (Stopped.CUT, ())
+
+
+def test_three_overloads_then_a_good_reply_are_one_reply_of_four_attempts(serve, model_at):
+    heard = []
+    api = serve({"error": 529, "repeat": 3}, GOOD)
+    reply = model_at(api, heard.append).ask("prompt", HELLO, [PLAN], 500)
+    assert (reply.stopped, reply.attempts, reply.spent.calls) == (Stopped.TOOL_USE, 4, 1)
+    assert dict(reply.calls[0].input) == {"steps": ["one", "two"]}
+    assert heard == [reply]
+    assert len(api.requests) == 4
+
+
+def test_a_reply_over_its_token_limit_is_cut_by_the_api_itself(serve, model_at):
+    api = serve({"calls": [{"name": "submit_plan", "input": {"steps": ["word " * 900]}}]})
+    assert model_at(api).ask("prompt", HELLO, [PLAN], 100).stopped is Stopped.CUT
+
+
+@pytest.mark.parametrize("broken", ['{"steps": ["on', [], None, 7])
+def test_malformed_tool_input_is_a_cut_and_never_a_call(serve, model_at, broken):
+    api = serve({"malformed": {"name": "submit_plan", "input": broken}})
+    reply = model_at(api).ask("prompt", HELLO, [PLAN], 500)
+    assert (reply.stopped, reply.calls, reply.because) == (Stopped.CUT, (), "malformed tool input")
+
+
+@pytest.mark.parametrize(("status", "word"), [(529, "overloaded"), (429, "rate limited"), (500, "500"), (504, "504")])
+def test_failures_that_stay_are_unavailable_after_a_bounded_number_of_attempts(serve, model_at, status, word):
+    api = serve({"error": status, "repeat": 9})
+    with pytest.raises(ModelUnavailable, match=word) as caught:
+        model_at(api, attempts=3).ask("prompt", HELLO, [PLAN], 500)
+    assert caught.value.attempts == len(api.requests) == 3
+    assert "3 attempts" in caught.value.reason
+    assert caught.value.spent == Spent()
+
+
+def test_the_wait_that_the_api_asks_for_is_kept(serve, model_at):
+    api = serve({"error": 429, "retry_after": 0.3}, GOOD)
+    reply = model_at(api, first_wait_seconds=0.0).ask("prompt", HELLO, [PLAN], 500)
+    assert reply.attempts == 2
+    assert reply.seconds >= 0.3
+
+
+def test_a_wait_longer_than_our_patience_is_not_begun(serve, model_at):
+    api = serve({"error": 429, "retry_after": 3600})
+    with pytest.raises(ModelUnavailable) as caught:
+        model_at(api, patience_seconds=5).ask("prompt", HELLO, [PLAN], 500)
+    assert caught.value.retry_after_seconds == 3600
+    assert caught.value.attempts == 1
+
+
+def test_patience_ends_the_attempts_before_their_number_does(serve, model_at):
+    api = serve({"error": 529, "repeat": 50})
+    with pytest.raises(ModelUnavailable) as caught:
+        model_at(api, attempts=50, patience_seconds=0.2, first_wait_seconds=0.05).ask("prompt", HELLO, [PLAN], 500)
+    assert 2 <= caught.value.attempts < 10
+
+
+def test_a_time_out_is_counted_as_a_call_of_unknown_price(serve, model_at):
+    api = serve({**GOOD, "delay": 0.6}, GOOD)
+    reply = model_at(api, timeout_seconds=0.2).ask("prompt", HELLO, [PLAN], 500)
+    assert reply.attempts == 2
+    assert (reply.spent.calls, reply.spent.unpriced_calls) == (2, 1)
+
+
+def test_an_api_out_of_reach_is_unavailable(model_at):
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
+    access = Access("k", f"http://127.0.0.1:{port}", attempts=2, first_wait_seconds=0.01)
+    with pytest.raises(ModelUnavailable, match="out of reach after 2 attempts"):
+        Model(access, "claude-opus-5-5").ask("prompt", HELLO, [PLAN], 500)
+
+
+@pytest.mark.parametrize(
+    ("status", "advice"), [(401, "ANTHROPIC_API_KEY"), (402, "billing"), (403, "permissions"), (404, "name")]
+)
+def test_a_wrong_set_up_is_said_with_what_to_do_and_not_tried_again(serve, model_at, status, advice):
+    api = serve({"error": status, "repeat": 2})
+    with pytest.raises(ModelMisconfigured, match=advice):
+        model_at(api).ask("prompt", HELLO, [PLAN], 500)
+    assert len(api.requests) == 1
+
+
+def test_a_missing_key_names_the_variable_before_anything_is_sent():
+    with pytest.raises(ModelMisconfigured, match="Set ANTHROPIC_API_KEY"):
+        Model(Access("  "), "claude-opus-5-5")
+
+
+def test_a_key_that_the_api_does_not_know_is_misconfigured(serve, model_at):
+    with pytest.raises(ModelMisconfigured, match="does not accept the key"):
+        model_at(serve(GOOD), api_key="sk-wrong").ask("prompt", HELLO, [PLAN], 500)
+
+
+def test_the_key_is_not_in_what_is_printed():
+    assert "sk-secret" not in repr(Access("sk-secret"))
+
+
+def test_a_rejected_request_is_not_tried_again(serve, model_at):
+    api = serve({"error": 400, "repeat": 2})
+    with pytest.raises(ModelRejected, match="400"):
+        model_at(api).ask("prompt", HELLO, [PLAN], 500)
+    assert len(api.requests) == 1
+
+
+def test_an_answer_that_is_no_message_points_at_the_address(serve, model_at):
+    with pytest.raises(ModelMisconfigured, match="ANTHROPIC_BASE_URL") as caught:
+        model_at(serve({"raw": "<html>a proxy</html>"})).ask("prompt", HELLO, [PLAN], 500)
+    assert caught.value.spent.unpriced_calls == 1
+
+
+def test_the_system_text_is_sent_as_a_cached_block_and_read_from_the_cache_afterwards(serve, model_at):
+    api = serve({"text": "one"}, {"text": "two"})
+    model = model_at(api)
+    first, second = (model.ask("a long prompt " * 50, HELLO, [PLAN], 500) for _ in range(2))
+    system = api.requests[0]["body"]["system"]
+    assert system == [{"type": "text", "text": "a long prompt " * 50, "cache_control": {"type": "ephemeral"}}]
+    assert (first.spent.cached_tokens, second.spent.cached_tokens > 100) == (0, True)
+    assert second.spent.usd < first.spent.usd
+
+
+def test_only_a_conversation_that_has_begun_marks_its_last_message_for_the_cache(serve, model_at):
+    api = serve({"text": "one"}, {"text": "two"})
+    model = model_at(api)
+    first = model.ask("prompt", HELLO, [PLAN], 500)
+    model.ask("prompt", [*HELLO, AssistantTurn(first), UserText("Go on.")], [PLAN], 500)
+    assert "cache_control" not in api.requests[0]["body"]
+    assert api.requests[1]["body"]["cache_control"] == {"type": "ephemeral"}
+
+
+def test_tools_are_strict_and_what_strictness_cannot_hold_is_said_in_words(serve, model_at):
+    api = serve(GOOD)
+    model_at(api).ask("prompt", HELLO, [PLAN], 500)
+    sent = api.requests[0]["body"]["tools"][0]
+    assert sent["strict"] is True
+    assert sent["input_schema"]["additionalProperties"] is False
+    assert "maxLength: 9" in sent["input_schema"]["properties"]["steps"]["items"]["description"]
+
+
+def test_where_strict_schemas_are_turned_down_the_request_goes_again_without(serve, model_at):
+    api = serve(GOOD, GOOD)
+    many = [PLAN, *(Tool(f"extra_{number}", "More.", SCHEMA) for number in range(20))]
+    model = model_at(api)
+    reply = model.ask("prompt", HELLO, many, 500)
+    assert (reply.stopped, reply.attempts) == (Stopped.TOOL_USE, 2)
+    assert model.ask("prompt", HELLO, many, 500).attempts == 1
+
+
+def test_a_reply_is_given_back_whole_before_its_tool_results(serve, model_at):
+    api = serve({"text": "I think.", **GOOD}, {"text": "Done."})
+    model = model_at(api)
+    first = model.ask("prompt", HELLO, [PLAN], 500)
+    results = ToolResults((ToolResult(first.calls[0].id, "", Outcome.FAILED),))
+    model.ask("prompt", [*HELLO, AssistantTurn(first), results], [PLAN], 500)
+    _, assistant, user = api.requests[1]["body"]["messages"]
+    assert [block["type"] for block in assistant["content"]] == ["text", "tool_use"]
+    assert assistant["content"][1]["input"] == {"steps": ["one", "two"]}
+    assert user["content"][0]["is_error"] is True
+    assert user["content"][0]["content"][0]["text"]
+
+
+def test_thinking_is_kept_for_the_replay():
+    thinking = {"type": "thinking", "thinking": "hm", "signature": "sig"}
+    call = {"type": "tool_use", "id": "toolu_1", "name": "submit_plan", "input": {"steps": ["a"]}}
+    sent, reply = answer_once([thinking, call], "tool_use")
+    assert dict(reply.content[0]) == thinking
+    assert reply.text == ""
+    assert sent["model"] == "claude-opus-5-5"
+
+
+def test_a_reason_to_stop_that_is_not_known_is_a_cut():
+    call = {"type": "tool_use", "id": "toolu_1", "name": "submit_plan", "input": {"steps": ["a"]}}
+    _, reply = answer_once([call], "something_new")
+    assert (reply.stopped, reply.calls) == (Stopped.CUT, ())
+
+
+def test_a_model_without_a_known_price_counts_as_unpriced_and_never_as_free():
+    _, reply = answer_once([{"type": "text", "text": "hi"}], "end_turn", "claude-of-tomorrow")
+    assert (reply.spent.usd, reply.spent.unpriced_calls, reply.spent.input_tokens) == (Decimal(0), 1, 3)
+
+
+def test_a_refusal_names_its_category(serve, model_at):
+    reply = model_at(serve({"refusal": "cyber"})).ask("prompt", HELLO, [PLAN], 500)
+    assert (reply.stopped, reply.because) == (Stopped.REFUSED, "refusal: cyber")
+
+
+def test_importing_the_room_does_not_import_the_sdk():
+    code = "import sys, worker.model.client, worker.model.conversation; sys.exit('anthropic' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 0
+
+
+def answer_once(content, stop_reason, model="claude-opus-5-5"):
+    """Asks a server that answers one request with exactly this content; returns what it was sent, and the reply."""
+    body = json.dumps(
+        {
+            "id": "msg_1",
+            "type": "message",
+            "role": "assistant",
+            "model": model,
+            "content": content,
+            "stop_reason": stop_reason,
+            "stop_sequence": None,
+            "usage": {"input_tokens": 3, "output_tokens": 5},
+        }
+    ).encode()
+    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n".encode()
+    got: list[bytes] = []
+
+    def serve_one(listener):
+        connection, _ = listener.accept()
+        with connection:
+            heard = b""
+            while b"\r\n\r\n" not in heard or not heard.rstrip().endswith(b"}"):
+                heard += connection.recv(65536)
+            got.append(heard.partition(b"\r\n\r\n")[2])
+            connection.sendall(head + body)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve_one, args=(listener,))
+        thread.start()
+        access = Access("k", f"http://127.0.0.1:{listener.getsockname()[1]}", attempts=1)
+        reply = Model(access, model).ask("prompt", HELLO, [PLAN], 500)
+        thread.join()
+    return json.loads(got[0]), reply
