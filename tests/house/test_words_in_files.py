@@ -8,7 +8,7 @@ from tests.house.tree import ROOT, kept_files, name
 
 # Written apart, so that this file can be searched like any other.
 # `/work` by itself is a place inside the box, and `runner` the account of GitHub's own machines.
-MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/(work/(main|shared|\.)|root/|home/(?!runner/)\w)")
+MACHINE_PATH = re.compile(r"(?<![\w.~$}-])/(work/(main|shared|\.)|root/\w|home/(?!runner/)\w)")
 INDEX_HOSTS = re.compile(
     r"\b(pypi\.|files\.pythonhosted\.|registry\.npmjs\.|deb\.debian\.|archive\.ubuntu\.|"
     r"index\.crates\.|proxy\.golang\.|repo1?\.maven\.)(org|com|io)\b"
