@@ -39,10 +39,11 @@ class FileText:
             finish += len(_content(lines[last])) + _has_end(lines[last])
             last += 1
         region = plain[begin:start] + new + plain[end:finish]
-        if last == len(lines):
-            region = _same_end(plain, plain[:begin], region)
+        if last == len(lines) and plain.endswith("\n") and region and not region.endswith("\n"):
+            region += "\n"
         fresh = _with_endings(lines[first:last], region, prevailing_ending(self.raw))
-        return FileText("".join(lines[:first]) + fresh + "".join(lines[last:]), self.mark)
+        whole = "".join(lines[:first]) + fresh + "".join(lines[last:])
+        return FileText(whole if plain.endswith("\n") else _without_last_newline(whole), self.mark)
 
 
 def decode(path: str, content: bytes) -> FileText | Refused:
@@ -92,15 +93,10 @@ def _line_at(lines: list[str], offset: int) -> tuple[int, int]:
     return len(lines), begin
 
 
-def _same_end(plain: str, before: str, region: str) -> str:
-    if not region and not before:
-        return region
-    had_newline = plain.endswith("\n")
-    if had_newline and region and not region.endswith("\n"):
-        return region + "\n"
-    if not had_newline and region.endswith("\n"):
-        return region[:-1]
-    return region
+def _without_last_newline(text: str) -> str:
+    while text.endswith("\n"):
+        text = text.removesuffix("\n").removesuffix("\r")
+    return text
 
 
 def _with_endings(old: list[str], region: str, ending: str) -> str:

@@ -40,8 +40,8 @@ _SETTINGS = {
 # Old histories of honest projects hold these; they harm nobody who does not check them out.
 _OLD_SINS = (
     "badDate", "badDateOverflow", "badEmail", "badTimezone", "missingEmail", "missingNameBeforeEmail",
-    "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "missingTaggerEntry", "multipleAuthors", "nulInCommit", "zeroPaddedDate",
-    "zeroPaddedFilemode",
+    "missingSpaceBeforeDate", "missingSpaceBeforeEmail", "missingTaggerEntry", "multipleAuthors", "nulInCommit",
+    "zeroPaddedDate", "zeroPaddedFilemode",
 )  # fmt: skip
 
 
