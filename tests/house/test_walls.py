@@ -1,5 +1,6 @@
 """Each wall of the house is real: a breach planted in a copy is found, and the house as it stands has none."""
 
+import ast
 import re
 import shutil
 import subprocess
@@ -8,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.house.tree import ROOT, name, python_files
+from tests.house.tree import ROOT, name, names_in, python_files
 
 # The wall as import-linter names it → the file that is planted, and what stands in it.
 BREACHES = {
     "app: imports run downwards only": ("app/core/planted.py", "import app.ledger"),
     "worker: imports run downwards only": ("worker/box/planted.py", "import worker.belts"),
     "worker stands above app, and the product needs nothing of infra": ("app/comments/planted.py", "import worker.box"),
-    "belts are strangers to one another": ("worker/belts/planted.py", "import worker.belts.stranger"),
+    "belts are strangers to one another": ("worker/belts/executor.py", "import worker.belts.publisher"),
     "app.web reaches no key, no model and no command": ("app/web/planted.py", "import app.ledger.planted"),
     "app.core is pure": ("app/core/planted_too.py", "import socket"),
     "githubkit only in worker.github": ("worker/mint/planted.py", "import githubkit"),
@@ -55,7 +56,8 @@ def test_the_house_as_it_stands_has_no_breach() -> None:
 def test_a_breach_of_each_wall_is_found(tmp_path: Path) -> None:
     house = copy_of_the_house(tmp_path)
     for planted, line in BREACHES.values():
-        (house / planted).write_text(f'"""Planted."""\n\n{line}\n')
+        with (house / planted).open("a") as file:
+            file.write(f"\n{line}\n")
     broken, whole = broken_walls(house)
     assert broken == BREACHES.keys()
     assert whole == set()
@@ -70,3 +72,37 @@ def test_a_room_without_a_rung_on_the_ladder_is_found(tmp_path: Path, stray: str
     before = broken_walls(house)[0]
     (house / stray).write_text('"""Planted."""\n')
     assert broken_walls(house)[0] - before == {wall}
+
+
+def pieces(belts: Path, belt: str) -> set[str]:
+    """The modules of the folder that a belt is made of: those it imports, and those that they import."""
+    imports = {
+        path.stem: {
+            said.split(".")[2]
+            for _, said in names_in(ast.parse(path.read_text()))
+            if re.match(r"worker\.belts\.\w", said)
+        }
+        for path in belts.glob("*.py")
+    }
+    reached, ahead = set(), {belt}
+    while ahead:
+        reached |= ahead
+        ahead = set().union(*(imports.get(piece, set()) for piece in ahead)) - reached
+    return reached
+
+
+def shared_pieces(belts: Path) -> list[str]:
+    made_of = [pieces(belts, belt) for belt in ("planner", "executor", "publisher")]
+    every = [piece for made in made_of for piece in made]
+    return sorted({piece for piece in every if every.count(piece) > 1})
+
+
+def test_belts_share_no_piece_of_code_of_their_own() -> None:
+    assert shared_pieces(ROOT / "worker/belts") == []
+
+
+def test_a_piece_that_two_belts_share_is_found(tmp_path: Path) -> None:
+    (tmp_path / "planner.py").write_text("from worker.belts import wording")
+    (tmp_path / "executor.py").write_text("import worker.belts.step")
+    (tmp_path / "step.py").write_text("from worker.belts.wording import said")
+    assert shared_pieces(tmp_path) == ["wording"]
