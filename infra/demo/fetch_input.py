@@ -23,13 +23,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-PROJECT = "humanize"
-VERSION = "4.15.0"
-SHA256 = "1dd098483eb1c7ee8e32eb2e99ad1910baefa4b75c3aff3a82f4d78688993b10"
-ARCHIVE = f"{PROJECT}-{VERSION}.tar.gz"
-ISSUE = Path(__file__).parent / PROJECT / "issue.md"
-SCRIPT = Path(__file__).parent / PROJECT / "script.yaml"
+ISSUE = Path(__file__).parent / "humanize" / "issue.md"
+SCRIPT = Path(__file__).parent / "humanize" / "script.yaml"
 
+_OTHERWISE = "Or give a repository of your own with --repo PATH."
 _LARGEST_PAGE = 20_000_000
 _LARGEST_ARCHIVE = 5_000_000
 _LARGEST_TREE = 50_000_000
@@ -42,6 +39,31 @@ class InputUnavailable(Exception):
 
 
 @dataclass(frozen=True)
+class Archive:
+    """A source distribution and the SHA-256 (hex) that it must have."""
+
+    project: str
+    version: str
+    sha256: str
+
+    @property
+    def folder(self) -> str:
+        """The one folder that the archive holds."""
+        return f"{self.project}-{self.version}"
+
+    @property
+    def file(self) -> str:
+        return f"{self.folder}.tar.gz"
+
+    def is_pinned(self, content: bytes) -> bool:
+        """True for the very bytes that were pinned."""
+        return hashlib.sha256(content).hexdigest() == self.sha256
+
+
+HUMANIZE = Archive("humanize", "4.15.0", "1dd098483eb1c7ee8e32eb2e99ad1910baefa4b75c3aff3a82f4d78688993b10")
+
+
+@dataclass(frozen=True)
 class Sources:
     """Where pip looks: index pages, folders of files, and the certificates that it trusts instead of the usual ones."""
 
@@ -50,40 +72,38 @@ class Sources:
     certificates: str | None
 
 
-def fetch_input(cache: Path) -> Path:
+def fetch_input(cache: Path, wanted: Archive = HUMANIZE) -> Path:
     """The unpacked source tree, in `cache`; fetched at most once. Raises `InputUnavailable`."""
-    tree = cache / f"{PROJECT}-{VERSION}"
+    tree = cache / wanted.folder
     if (tree / "PKG-INFO").is_file():
         return tree
-    cache.mkdir(parents=True, exist_ok=True)
-    archive = cache / ARCHIVE
-    if not (archive.is_file() and _hash(archive.read_bytes()) == SHA256):
-        archive.write_bytes(_bring())
-    _unpack(archive, tree)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        archive = cache / wanted.file
+        if not (archive.is_file() and wanted.is_pinned(archive.read_bytes())):
+            archive.write_bytes(_bring(wanted))
+        _unpack(archive, tree)
+    except (OSError, tarfile.TarError, EOFError) as error:
+        raise InputUnavailable(f"{wanted.file} could not be unpacked in {cache}: {error}. {_OTHERWISE}") from error
     return tree
 
 
-def _bring() -> bytes:
+def _bring(wanted: Archive) -> bytes:
     """The archive's bytes, with the pinned hash."""
     tried: list[str] = []
-    sources = pip_sources()
-    for found in _offers(sources, tried):
-        if _hash(found) == SHA256:
+    for found in _offers(wanted, pip_sources(), tried):
+        if wanted.is_pinned(found):
             return found
         tried.append("an archive with another hash was turned down")
-    with contextlib.suppress(OSError, subprocess.SubprocessError, ValueError):
-        found = _ask_pip()
-        if _hash(found) == SHA256:
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        found = _ask_pip(wanted)
+        if wanted.is_pinned(found):
             return found
     why = f" ({tried[-1]})" if tried else ""
     raise InputUnavailable(
-        f"{PROJECT} {VERSION} could not be fetched from the package index that pip uses{why}. "
-        "Check the network and pip's configuration, or give a repository of your own with --repo PATH."
+        f"{wanted.project} {wanted.version} could not be fetched from the package index that pip uses{why}. "
+        f"Check the network and pip's configuration. {_OTHERWISE}"
     )
-
-
-def _hash(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
 
 
 def pip_sources() -> Sources:
@@ -93,8 +113,7 @@ def pip_sources() -> Sources:
         indexes = [config["index-url"]] if "index-url" in config else _default_index(_pip("help", "download"))
     except (OSError, subprocess.SubprocessError) as error:
         raise InputUnavailable(
-            f"pip could not be asked for its package index ({error}). "
-            "Install pip, or give a repository of your own with --repo PATH."
+            f"pip could not be asked for its package index ({error}). Install pip. {_OTHERWISE}"
         ) from error
     indexes += config.get("extra-index-url", "").split()
     folders = [Path(word.removeprefix("file://")) for word in config.get("find-links", "").split()]
@@ -130,29 +149,28 @@ def _default_index(help_text: str) -> list[str]:
     return [found.group(1)] if found else []
 
 
-def _offers(sources: Sources, tried: list[str]) -> Iterator[bytes]:
+def _offers(wanted: Archive, sources: Sources, tried: list[str]) -> Iterator[bytes]:
     for folder in sources.folders:
-        if (folder / ARCHIVE).is_file():
-            yield (folder / ARCHIVE).read_bytes()
+        if (folder / wanted.file).is_file():
+            yield (folder / wanted.file).read_bytes()
     for index in sources.indexes:
-        page = f"{index.rstrip('/')}/{PROJECT}/"
         try:
-            link = _link(page, sources)
+            link = _link(f"{index.rstrip('/')}/{wanted.project}/", wanted.file, sources)
             if link:
                 yield _get(link, sources, _LARGEST_ARCHIVE)
         except (OSError, ValueError) as error:
             tried.append(str(getattr(error, "reason", error)))
 
 
-def _link(page: str, sources: Sources) -> str | None:
-    """The address of the archive on a page of the simple index, or None."""
+def _link(page: str, file: str, sources: Sources) -> str | None:
+    """The address of the file on a page of the simple index, or None."""
     if page.startswith("file://"):
         page += "index.html"
     reader = _Links()
     reader.feed(_get(page, sources, _LARGEST_PAGE).decode("utf-8", "replace"))
     for link in reader.links:
         address = urllib.parse.urljoin(page, link)
-        if urllib.parse.urlsplit(address).path.endswith(f"/{ARCHIVE}"):
+        if urllib.parse.urlsplit(address).path.endswith(f"/{file}"):
             return urllib.parse.urldefrag(address).url
     return None
 
@@ -182,12 +200,12 @@ def _get(address: str, sources: Sources, most: int) -> bytes:
     return content
 
 
-def _ask_pip() -> bytes:
+def _ask_pip(wanted: Archive) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
-        words = ["-q", "--no-deps", "--no-binary", ":all:", "-d", folder, f"{PROJECT}=={VERSION}"]
+        words = ["-q", "--no-deps", "--no-binary", ":all:", "-d", folder, f"{wanted.project}=={wanted.version}"]
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", *words]
         subprocess.run(command, capture_output=True, timeout=_PIP_SECONDS, check=True)
-        return (Path(folder) / ARCHIVE).read_bytes()
+        return (Path(folder) / wanted.file).read_bytes()
 
 
 def _unpack(archive: Path, tree: Path) -> None:
@@ -200,7 +218,7 @@ def _unpack(archive: Path, tree: Path) -> None:
                 continue
             size += member.size
             if not member.isfile() or parts[0] != tree.name or ".." in parts or size > _LARGEST_TREE:
-                raise InputUnavailable(f"{ARCHIVE} holds something unexpected: {member.name!r}.")
+                raise InputUnavailable(f"{archive.name} holds something unexpected: {member.name!r}. {_OTHERWISE}")
             target = Path(folder).joinpath(*parts)
             target.parent.mkdir(parents=True, exist_ok=True)
             content = opened.extractfile(member)
