@@ -13,7 +13,7 @@ from app.ledger import open_ledger
 from app.ledger.errors import LedgerError
 from app.queue import Doorbell, Ringer, broker_trouble, make_celery
 from app.settings import SettingsWrong, WebSettings, environment, web_settings
-from app.web.body import BodyReader
+from app.web.body import LIMITS, BodyReader, Limits
 from app.web.connection import BoundedProtocol
 from app.web.front import FrontDoor
 from app.web.hooks import Hooks
@@ -47,7 +47,7 @@ class Web:
     ending: ExitStack
 
 
-def make_web(settings: WebSettings) -> Web:
+def make_web(settings: WebSettings, limits: Limits = LIMITS) -> Web:
     """The application on its ledger and its broker. Raises `LedgerError` where the ledger cannot be used."""
     ending = ExitStack()
     ledger = open_ledger(settings.ledger.url)
@@ -56,7 +56,7 @@ def make_web(settings: WebSettings) -> Web:
     ringer = Ringer(Doorbell(celery))
     ending.callback(ringer.close)
     hooks = Hooks(
-        bodies=BodyReader(settings.secrets),
+        bodies=BodyReader(settings.secrets, limits),
         intake=Intake(settings.label, settings.bot_id, new_run_id),
         take=ledger.receive,
         ring_soon=ringer.ring_soon,

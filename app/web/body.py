@@ -33,6 +33,9 @@ class Limits:
     """How much of it is read on at most."""
 
 
+LIMITS = Limits()
+
+
 class TooLarge(Exception):
     """The body is over the limit."""
 
@@ -62,7 +65,7 @@ class BodyReader:
     """Reads bodies for one process; its seats are shared by all requests."""
 
     secrets: tuple[bytes, ...]
-    limits: Limits = Limits()
+    limits: Limits = LIMITS
     _seats: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:

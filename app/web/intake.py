@@ -32,6 +32,10 @@ class _Label(msgspec.Struct, frozen=True, gc=False):
     name: str | None = None
 
 
+class _There(msgspec.Struct, frozen=True, gc=False):
+    """An object of which only its being there counts."""
+
+
 class _Issue(msgspec.Struct, frozen=True, gc=False):
     number: Id
     title: str = ""
@@ -39,7 +43,7 @@ class _Issue(msgspec.Struct, frozen=True, gc=False):
     user: _User | None = None
     state: str | None = None
     labels: list[_Label] | None = None
-    pull_request: msgspec.Raw | None = None
+    pull_request: _There | None = None
 
 
 class _Comment(msgspec.Struct, frozen=True, gc=False):
@@ -127,7 +131,7 @@ class Intake:
                 return Ignored(f"{event}.{action} is not an action that is followed")
             payload = _PAYLOAD.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
-            return Unreadable(f"The body is not the JSON of a {event} event: {wrong}.")
+            return Unreadable(f"The body is not what GitHub sends for {event}: {wrong}.")
         if self.bot_id is not None and payload.sender is not None and payload.sender.id == self.bot_id:
             return Ignored("this is our own doing")
         understood = reader(_Reading(self, payload, now))

@@ -1,0 +1,172 @@
+"""A web process of the product for each test: real HTTP on a free port, a real ledger, a real broker folder."""
+
+import hashlib
+import hmac
+import json
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from app.ledger import migrate, open_ledger
+from app.ledger.store import Ledger
+from app.main import make_server, make_web
+from app.settings import WebSettings, web_settings
+from app.web.body import LIMITS, Limits
+
+SECRET = "It's a Secret to Everybody"
+PATIENCE = 15.0
+
+
+def sign(body: bytes, secret: str = SECRET) -> str:
+    """What GitHub puts into X-Hub-Signature-256."""
+    return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+
+
+def labeled(**changes: Any) -> dict[str, Any]:
+    """The payload of `issues.labeled` with the trigger label, cut to what is read; `changes` replace keys of it."""
+    person = {"id": 11, "login": "mira", "type": "User"}
+    payload: dict[str, Any] = {
+        "action": "labeled",
+        "label": {"id": 1, "name": "countersign"},
+        "issue": {
+            "id": 2_600_000_001,
+            "number": 7,
+            "title": "Sizes roll over late",
+            "body": "A megabyte is said to be 1000.0 kB.",
+            "user": person,
+            "state": "open",
+            "labels": [{"name": "countersign"}],
+        },
+        "repository": {"id": 501, "full_name": "mira/sizes"},
+        "installation": {"id": 901},
+        "sender": person,
+    }
+    return payload | changes
+
+
+def commented(body: str | None, **changes: Any) -> dict[str, Any]:
+    """The payload of `issue_comment.created` on the same issue, written by a maintainer who is not its author."""
+    person = {"id": 12, "login": "outsider", "type": "User"}
+    payload = labeled(action="created", sender=person) | {
+        "comment": {"id": 4_300_000_007, "body": body, "user": person},
+    }
+    del payload["label"]
+    return payload | changes
+
+
+@dataclass
+class Door:
+    """A running web process, as the outside sees it, and its ledger."""
+
+    url: str
+    ledger: Ledger
+    data_dir: Path
+    client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=PATIENCE))
+
+    @property
+    def address(self) -> tuple[str, int]:
+        host, _, port = self.url.removeprefix("http://").partition(":")
+        return host, int(port)
+
+    def post(
+        self, event: str, payload: Any, guid: str | None = None, headers: dict[str, str] | None = None
+    ) -> httpx.Response:
+        """Post a signed delivery; bytes go out as they are. A header that is the empty string is left out."""
+        body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        every = {
+            "content-type": "application/json",
+            "x-github-event": event,
+            "x-github-delivery": guid or str(uuid4()),
+            "x-hub-signature-256": sign(body),
+        } | (headers or {})
+        kept = {name: value for name, value in every.items() if value}
+        return self.client.post(f"{self.url}/webhooks/github", content=body, headers=kept)
+
+    def recorded(self) -> int:
+        """How many deliveries the ledger holds."""
+        return self.ledger.counts()["deliveries"]
+
+    def rung(self) -> int:
+        """How many doorbells wait in the broker's folder."""
+        return len(list((self.data_dir / "queue" / "messages").glob("*.msg")))
+
+
+def wait_until(true: Callable[[], Any], seconds: float = PATIENCE) -> None:
+    """Returns once `true()` is; fails the test after `seconds`."""
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until, "it did not come true in time"
+        time.sleep(0.01)
+
+
+@contextmanager
+def running(settings: WebSettings, limits: Limits = LIMITS) -> Iterator[Door]:
+    """The product's server in a thread of this process, on a free port."""
+    with ExitStack() as stack:
+        settings.queue.data_dir.mkdir(exist_ok=True)
+        web = make_web(settings, limits)
+        stack.enter_context(web.ending)
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        server = make_server(settings, web.app)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        wait_until(lambda: server.started)
+        ledger = open_ledger(settings.ledger.url)
+        stack.callback(ledger.close)
+        door = Door(f"http://127.0.0.1:{listening.getsockname()[1]}", ledger, settings.queue.data_dir)
+        stack.callback(door.client.close)
+        try:
+            yield door
+        finally:
+            server.should_exit = True
+            thread.join(PATIENCE)
+
+
+@pytest.fixture(scope="session")
+def empty_ledger(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite ledger with tables and nothing in them, to be copied."""
+    path = tmp_path_factory.mktemp("ledger") / "empty.db"
+    migrate(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def env(tmp_path: Path, empty_ledger: Path) -> dict[str, str]:
+    """The environment of a web process whose ledger is an empty SQLite file of this test's own."""
+    shutil.copy(empty_ledger, tmp_path / "ledger.db")
+    return {"GITHUB_WEBHOOK_SECRET": SECRET, "COUNTERSIGN_DATA_DIR": str(tmp_path)}
+
+
+@pytest.fixture(scope="session")
+def closed_door(tmp_path_factory: pytest.TempPathFactory, empty_ledger: Path) -> Iterator[Door]:
+    """One web process for all tests of what is refused or ignored: its ledger must stay empty."""
+    folder = tmp_path_factory.mktemp("closed")
+    shutil.copy(empty_ledger, folder / "ledger.db")
+    with running(web_settings({"GITHUB_WEBHOOK_SECRET": SECRET, "COUNTERSIGN_DATA_DIR": str(folder)})) as door:
+        yield door
+
+
+@pytest.fixture
+def door(env: dict[str, str]) -> Iterator[Door]:
+    """A running web process on SQLite."""
+    with running(web_settings(env)) as door:
+        yield door
+
+
+@pytest.fixture
+def door_on_both(ledger_url: str, tmp_path: Path) -> Iterator[Door]:
+    """A running web process, once on SQLite and once on PostgreSQL."""
+    migrate(ledger_url)
+    env = {"GITHUB_WEBHOOK_SECRET": SECRET, "COUNTERSIGN_DATA_DIR": str(tmp_path), "DATABASE_URL": ledger_url}
+    with running(web_settings(env)) as door:
+        yield door
