@@ -80,6 +80,9 @@ class Box:
         machine has cores, at most four.
         Raises ValueError for a tree or tool directory that no caller may hand over.
         """
+        for place in (tree, *command.tools):
+            if place.is_symlink() or not place.is_dir():
+                raise ValueError(f"{place} is not a directory that can be handed over")
         if (tree / ".git").exists() or (tree / ".git").is_symlink():
             raise ValueError(f"{tree} holds .git, which never enters the box")
         if _keeper(self._settings.bwrap) != self._keeper:
@@ -88,11 +91,8 @@ class Box:
             )
         with _slots, ExitStack() as stack:
             handed = Handed(stack)
-            try:
-                work = handed.directory(self._reachable_tree(tree, command.profile, stack))
-                tools = [handed.directory(self._reachable_tool(path)) for path in command.tools]
-            except OSError as error:
-                raise ValueError(f"not a directory that can be handed over: {error}") from error
+            work = handed.directory(self._reachable_tree(tree, command.profile, stack))
+            tools = [handed.directory(self._reachable_tool(path)) for path in command.tools]
             if isinstance(self._account, BoxAccount):
                 if command.profile is Profile.WRITE:
                     give(work, self._account)

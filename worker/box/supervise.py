@@ -146,7 +146,7 @@ class _Family:
             made = json.loads(self.said.split(b"\n", 1)[0])
             first = int(made["child-pid"])
             parent = _parent_of(first)
-            shared = [name for name in _NAMESPACES if int(made[f"{name}-namespace"]) == _our_namespace(name)]
+            shared = [name for name in _NAMESPACES if made.get(f"{name}-namespace") in (None, _our_namespace(name))]
         except (ValueError, KeyError, TypeError, OSError, IndexError) as error:
             raise _SetupFailed("bubblewrap did not name the process that it made.") from error
         if parent != self.bwrap.pid:

@@ -20,7 +20,7 @@ class ToolFailure(Exception):
 
 
 class ToolMissing(ToolFailure):
-    """There is no such program."""
+    """There is no such program, or it cannot be started."""
 
 
 class ToolTimedOut(ToolFailure):
@@ -71,7 +71,7 @@ def run_tool(  # noqa: PLR0913 (one door for every fixed program; each keyword i
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+    except OSError as error:
         raise ToolMissing(f"{words[0]} cannot be started: {error.strerror}") from error
     try:
         return _converse(process, input or b"", _Bounds(timeout_seconds, output_limit))

@@ -1,0 +1,118 @@
+"""Named checks: found by the tree's own files, and never more than their arguments."""
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from app.core.verdict import Refused
+from worker.box.checks import PYTEST, Ground, NamedCheck, PathArguments, command_for, discover
+from worker.box.command import Command, Profile
+from worker.box.environment import PYTHON, CheckEnvironment
+
+CHECK = NamedCheck("pytest", PYTEST, PathArguments.ACCEPTED, "python")
+
+
+@pytest.fixture
+def ground(tmp_path: Path) -> Ground:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_a.py").write_text("")
+    (tmp_path / "outside").symlink_to("/etc")
+    environment = CheckEnvironment(tmp_path / "made", PYTHON, ("/work/src", "/tools/0"), "d" * 64, ())
+    return Ground(tmp_path, frozenset({"tests/test_new.py"}), environment)
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["tests/test_a.py", "tests", "tests/test_new.py", "tests/test_a.py::test_x", "tests/test_a.py::C::test_x[1-a b]"],
+)
+def test_paths_of_the_tree_and_of_the_plan_are_taken(path: str, ground: Ground) -> None:
+    command = command_for(CHECK, (path,), ground)
+    assert isinstance(command, Command)
+    assert command.argv == (*PYTEST, path) and command.profile is Profile.TEST
+    assert command.environment == {"PYTHONPATH": "/work/src:/tools/0"}
+    assert ground.environment is not None and command.tools == (ground.environment.directory,)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "",
+        "-x",
+        "--co",
+        "/etc/passwd",
+        "../a",
+        "tests/../../a",
+        "tests/missing.py",
+        "outside/passwd",
+        "outside",
+        ".git/config",
+    ]
+    + ["tests/test_a.py\n-x", "tests\\a", "tests/test_a.py::", "tests/test_a.py::a;b", "::test", "-p evil"],
+)
+def test_anything_else_is_refused_with_the_path_named(path: str, ground: Ground) -> None:
+    refusal = command_for(CHECK, ("tests", path), ground)
+    assert isinstance(refusal, Refused) and repr(path) in refusal.reason
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(path=st.text(st.sampled_from("ab./-:\\ \n\0tests_py[]"), max_size=12))
+def test_no_argument_becomes_an_option_or_leaves_the_tree(path: str, ground: Ground) -> None:
+    command = command_for(CHECK, (path,), ground)
+    if isinstance(command, Command):
+        given_path = command.argv[-1].split("::")[0]
+        assert not given_path.startswith(("-", "/")) and "\0" not in given_path
+        assert (ground.snapshot / given_path).resolve().is_relative_to(ground.snapshot.resolve())
+
+
+def test_a_check_that_is_not_prepared_is_refused_with_the_reason(ground: Ground) -> None:
+    check = NamedCheck("go test", ("/usr/bin/go", "test"), PathArguments.NONE, "", "there is no /usr/bin/go")
+    refusal = command_for(check, (), ground)
+    assert isinstance(refusal, Refused) and "/usr/bin/go" in refusal.reason
+    ready = NamedCheck("make test", ("/usr/bin/make", "test"), PathArguments.NONE)
+    assert isinstance(command_for(ready, ("tests",), ground), Refused)
+    command = command_for(ready, (), ground)
+    assert isinstance(command, Command) and command.argv == ("/usr/bin/make", "test") and not command.tools
+
+
+def test_a_python_check_without_an_environment_is_refused(ground: Ground) -> None:
+    assert isinstance(command_for(CHECK, (), Ground(ground.snapshot)), Refused)
+
+
+def test_each_ecosystem_is_found_by_its_own_file(tmp_path: Path) -> None:
+    assert discover(tmp_path) == ()
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'x'\n")
+    (tmp_path / "package.json").write_text(json.dumps({"scripts": {"test": "node --test"}}))
+    (tmp_path / "go.mod").write_text("module x\n\nrequire other v1\n")
+    (tmp_path / "Cargo.toml").write_text("[package]\nname = 'x'\n[dev-dependencies]\ny = '1'\n")
+    (tmp_path / "Makefile").write_text("all:\n\ttrue\ntest: all\n\ttrue\n")
+    found = {check.name: check for check in discover(tmp_path)}
+    assert list(found) == ["pytest", "npm test", "go test", "cargo test", "make test"]
+    assert found["pytest"].argv == PYTEST and found["pytest"].needs == "python"
+    assert found["npm test"].argv == ("/usr/bin/npm", "test", "--silent")
+    assert found["go test"].not_prepared and found["cargo test"].not_prepared
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("package.json", '{"scripts": {"test": "echo \\"Error: no test specified\\" && exit 1"}}'),
+        ("package.json", "not json"),
+        ("package.json", "[1]"),
+        ("package.json", '{"scripts": {"test": 3}}'),
+        ("Makefile", "test := x\n"),
+        ("Makefile", "tests:\n\ttrue\n"),
+        ("pyproject.toml", "[project]\nname = 'x'\n"),
+    ],
+)
+def test_a_file_that_speaks_of_no_test_is_no_check(name: str, text: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_text(text)
+    assert discover(tmp_path) == ()
+
+
+def test_packages_that_nobody_prepared_are_a_reason(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text(json.dumps({"scripts": {"test": "x"}, "devDependencies": {"y": "1"}}))
+    assert discover(tmp_path)[0].not_prepared

@@ -1,0 +1,164 @@
+"""Environments for checks, made with the real pip from wheels that the test made itself."""
+
+import base64
+import hashlib
+import threading
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from worker.box.box import Box, Command, Ran
+from worker.box.checks import PYTEST, Ground, command_for, discover
+from worker.box.environment import (
+    CheckEnvironment,
+    EnvironmentUnavailable,
+    Workshop,
+    build_environment,
+    registry_variables,
+)
+
+RUNNER = """
+import sys
+from importlib.metadata import version
+import needed, thing
+print("runner", version("thing"), thing.ANSWER, needed.NAME, sys.argv[1:])
+"""
+
+
+def wheel(folder: Path, name: str, version: str, files: dict[str, str], requires: str = "") -> None:
+    """A wheel as an index would give it."""
+    place = f"{name}-{version}.dist-info"
+    files = files | {
+        f"{place}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
+        + (f"Requires-Dist: {requires}\n" if requires else ""),
+        f"{place}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    lines = []
+    for path, text in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+        lines.append(f"{path},sha256={digest},{len(text.encode())}\n")
+    with zipfile.ZipFile(folder / f"{name}-{version}-py3-none-any.whl", "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+        archive.writestr(f"{place}/RECORD", "".join(lines) + f"{place}/RECORD,,\n")
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """A folder of wheels: a stand-in for pytest, and `needed` in two versions."""
+    place = tmp_path / "wheels"
+    place.mkdir()
+    wheel(place, "pytest", "9.0", {"pytest/__init__.py": "", "pytest/__main__.py": RUNNER})
+    for version in ("1.0", "2.0"):
+        wheel(place, "needed", version, {"needed.py": f"NAME = 'needed {version}'\n"})
+    return place
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, index: Path) -> Workshop:
+    variables = {
+        "PIP_NO_INDEX": "1",
+        "PIP_FIND_LINKS": str(index),
+        "PIP_CONFIG_FILE": "/dev/null",
+        "HOME": str(tmp_path),
+    }
+    return Workshop(tmp_path / "cache", variables)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    place = tmp_path / "project"
+    (place / "src" / "thing").mkdir(parents=True)
+    (place / "tests").mkdir()
+    (place / "src" / "thing" / "__init__.py").write_text("ANSWER = 42\n")
+    (place / "tests" / "test_thing.py").write_text("")
+    (place / "pyproject.toml").write_text(
+        '[project]\nname = "thing"\nversion = "3.1"\noptional-dependencies.test = ["needed"]\n'
+    )
+    return place
+
+
+@pytest.mark.needs_userns
+def test_a_projects_tests_find_their_needs_in_the_box(box: Box, project: Path, workshop: Workshop) -> None:
+    environment = build_environment(project, workshop)
+    assert isinstance(environment, CheckEnvironment), str(environment)
+    assert [(each.name, each.version) for each in environment.packages] == [("needed", "2.0"), ("pytest", "9.0")]
+    (check,) = discover(project)
+    command = command_for(check, ("tests/test_thing.py",), Ground(project, environment=environment))
+    assert isinstance(command, Command)
+    result = box.run(project, command)
+    assert isinstance(result, Ran)
+    assert result.exit_status == 0, result.output.decode()
+    words = [*PYTEST[3:], "tests/test_thing.py"]
+    assert result.output.decode() == f"runner 3.1 42 needed 2.0 {words!r}\n"
+
+
+def test_a_second_build_starts_no_pip_and_gives_the_same(project: Path, workshop: Workshop) -> None:
+    first = build_environment(project, workshop)
+    assert isinstance(first, CheckEnvironment), str(first)
+    without = Workshop(workshop.cache, workshop.registry, pip=("/nowhere/pip",))
+    assert build_environment(project, without) == first
+    (project / "pyproject.toml").write_text('[project]\nname = "thing"\nversion = "3.1"\ndependencies = ["needed<2"]\n')
+    assert isinstance(build_environment(project, without), EnvironmentUnavailable)
+
+
+def test_the_environment_cannot_be_changed_by_anybody_else(project: Path, workshop: Workshop) -> None:
+    environment = build_environment(project, workshop)
+    assert isinstance(environment, CheckEnvironment)
+    for path in environment.directory.rglob("*"):
+        assert path.stat().st_mode & 0o222 == 0 and path.stat().st_mode & 0o444 == 0o444
+    assert environment.directory.stat().st_mode & 0o022 == 0
+    assert (environment.directory / "needed.py").read_text() == "NAME = 'needed 2.0'\n"
+
+
+def test_what_is_installed_is_what_was_resolved(project: Path, workshop: Workshop, index: Path, tmp_path: Path) -> None:
+    # A pip that changes the wheel between resolving and installing, as an index might.
+    swap = tmp_path / "swap.py"
+    swap.write_text(f"""
+import pathlib, runpy, sys
+if "--require-hashes" in sys.argv:
+    path = pathlib.Path({str(index)!r}, "needed-2.0-py3-none-any.whl")
+    path.write_bytes(path.read_bytes() + b" ")
+sys.argv[0] = "pip"
+runpy.run_module("pip", run_name="__main__")
+""")
+    swapping = Workshop(workshop.cache, workshop.registry, pip=(workshop.pip[0], str(swap)))
+    refusal = build_environment(project, swapping)
+    assert isinstance(refusal, EnvironmentUnavailable)
+    assert "HASH" in refusal.reason.upper()
+    assert not list((workshop.cache / "python").iterdir())
+
+
+def test_builders_at_the_same_time_share_one_environment(project: Path, workshop: Workshop) -> None:
+    made: list[object] = []
+    threads = [threading.Thread(target=lambda: made.append(build_environment(project, workshop))) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(map(str, made))) == 1 and isinstance(made[0], CheckEnvironment)
+    assert [path.name for path in (workshop.cache / "python").iterdir()] == [made[0].digest]
+
+
+def test_a_need_that_no_wheel_meets_is_a_reason_and_runs_nothing(project: Path, workshop: Workshop) -> None:
+    (project / "pyproject.toml").write_text('[project]\nname = "thing"\nversion = "1"\ndependencies = ["needed>7"]\n')
+    refusal = build_environment(project, workshop)
+    assert isinstance(refusal, EnvironmentUnavailable)
+    assert "needed>7" in refusal.reason and refusal.remedy
+
+
+def test_a_project_for_another_python_is_a_reason(project: Path, workshop: Workshop) -> None:
+    (project / "pyproject.toml").write_text('[project]\nname = "thing"\nversion = "1"\nrequires-python = ">=4"\n')
+    refusal = build_environment(project, workshop)
+    assert isinstance(refusal, EnvironmentUnavailable) and ">=4" in refusal.reason
+
+
+def test_a_need_with_an_address_of_its_own_is_a_reason(project: Path, workshop: Workshop) -> None:
+    (project / "pyproject.toml").write_text('[project]\nname = "t"\nversion = "1"\ndependencies = ["x @ file:///x"]\n')
+    assert isinstance(build_environment(project, workshop), EnvironmentUnavailable)
+
+
+def test_only_what_pip_is_configured_with_reaches_pip() -> None:
+    variables = {"PIP_INDEX_URL": "1", "HOME": "/h", "HTTPS_PROXY": "p", "GITHUB_TOKEN": "t", "ANTHROPIC_API_KEY": "k"}
+    assert registry_variables(variables) == {"PIP_INDEX_URL": "1", "HOME": "/h", "HTTPS_PROXY": "p"}

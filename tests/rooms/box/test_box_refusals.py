@@ -1,0 +1,176 @@
+"""Where the box cannot be had it says so, and nothing of the command has run (SB-01)."""
+
+from pathlib import Path
+
+import pytest
+
+from worker.box.box import Box, BoxSettings, BoxUnavailable, Command, Profile, Ran, open_box
+from worker.box.remedies import explain
+
+STAND_IN = '''#!/usr/bin/python3 -I
+"""Stands in for bubblewrap. `words` are the arguments that came by descriptor, `outer` all others."""
+import json, os, subprocess, sys, time
+if sys.argv[1:] == ["--version"]:
+    print("bubblewrap VERSION")
+    sys.exit()
+cut = sys.argv.index("--")
+outer, inside = sys.argv[1:cut], sys.argv[cut + 1 :]
+def handed(name):
+    return int(outer[outer.index(name) + 1])
+words = os.fdopen(os.dup(handed("--args"))).read().split("\\0")[:-1]
+def say(value):
+    os.write(handed("--json-status-fd"), json.dumps(value).encode() + b"\\n")
+def become_real():
+    changed = os.memfd_create("words", 0)
+    os.write(changed, b"".join(word.encode() + b"\\0" for word in words))
+    os.lseek(changed, 0, os.SEEK_SET)
+    outer[outer.index("--args") + 1] = str(changed)
+    os.execve("/usr/bin/bwrap", ["bwrap", *outer, "--", *inside], {})
+APART = {name + "-namespace": 1 for name in ("mnt", "pid", "net", "ipc", "uts")}
+SAME = {name + "-namespace": os.stat("/proc/self/ns/" + name).st_ino for name in ("mnt", "pid", "net", "ipc", "uts")}
+def child():
+    return {"child-pid": subprocess.Popen(["sleep", "60"]).pid}
+'''
+
+
+def stand_in(folder: Path, body: str, version: str = "0.8.0") -> BoxSettings:
+    """Settings that name the stand-in, which does what `body` says."""
+    place = folder / "bwrap"
+    place.unlink(missing_ok=True)
+    place.write_text(STAND_IN.replace("VERSION", version) + body)
+    place.chmod(0o755)
+    return BoxSettings(bwrap=place, startup_seconds=0.5)
+
+
+@pytest.fixture
+def reachable(open_tree: Path) -> Path:
+    """A directory that the box's account may reach, for the stand-in."""
+    return open_tree.parent
+
+
+MISBEHAVIOUR = {
+    "exits at once without running anything": ("sys.exit(0)", "made the namespaces"),
+    "fails": ("sys.exit('bwrap: something broke')", "something broke"),
+    "hangs": ("time.sleep(60)", "within 0.5 s"),
+    "hangs in a child that holds everything": ("os.fork() and os._exit(0); time.sleep(60)", "within 0.5 s"),
+    "says garbage": ("say('no table'); time.sleep(60)", "did not name"),
+    "says half a table": ("say({'child-pid': 'x'}); time.sleep(60)", "did not name"),
+    "names the first process of the machine": ("say({'child-pid': 1, **APART}); time.sleep(60)", "did not make"),
+    "does not separate": ("say({**child(), **SAME}); time.sleep(60)", "as they are: mnt, pid, net, ipc, uts"),
+    "claims that all went well": (
+        "say({**child(), **APART}); time.sleep(0.1); say({'exit-code': 0}); os._exit(0)",
+        "without starting the command",
+    ),
+    "runs the command on the machine itself": (
+        "say({**child(), **APART}); os.read(handed('--block-fd'), 1); os.chdir('/tmp')\n"
+        "print(inside[4], flush=True); status = subprocess.run(inside[5:]).returncode\n"
+        "say({'exit-code': status}); os._exit(status)",
+        "namespace is not its own",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", MISBEHAVIOUR)
+def test_a_bubblewrap_that_misbehaves_is_a_refusal_with_its_reason(case: str, reachable: Path) -> None:
+    body, reason = MISBEHAVIOUR[case]
+    opened = open_box(stand_in(reachable, body))
+    assert isinstance(opened, BoxUnavailable), opened
+    assert reason in opened.reason and opened.remedy
+
+
+def test_a_missing_bubblewrap_names_what_to_install(tmp_path: Path) -> None:
+    opened = open_box(BoxSettings(bwrap=tmp_path / "bwrap"))
+    assert isinstance(opened, BoxUnavailable)
+    assert "no bubblewrap" in opened.reason and "apt-get install bubblewrap" in opened.remedy
+
+
+@pytest.mark.parametrize("version", ["0.7.9", "0.4.0", "eight"])
+def test_an_old_bubblewrap_names_what_to_install(version: str, reachable: Path) -> None:
+    opened = open_box(stand_in(reachable, "sys.exit(1)", version))
+    assert isinstance(opened, BoxUnavailable)
+    assert "apt-get install bubblewrap" in opened.remedy
+
+
+def test_a_bubblewrap_that_cannot_be_run_is_a_refusal(reachable: Path) -> None:
+    (reachable / "bwrap").write_text("not a program")
+    assert isinstance(open_box(BoxSettings(bwrap=reachable / "bwrap")), BoxUnavailable)
+    (reachable / "bwrap").chmod(0o755)
+    assert isinstance(open_box(BoxSettings(bwrap=reachable / "bwrap")), BoxUnavailable)
+
+
+WEAKENED = {
+    "the network is shared": (
+        "words.insert(words.index('--unshare-all') + 1, '--share-net')",
+        "as they are: net",
+    ),
+    "the filter is missing": ("del outer[outer.index('--seccomp') : outer.index('--seccomp') + 2]", "filter is '0'"),
+    "the root can be written": ("del words[-4:-2]", "write_root is 'yes'"),
+    "devices can be written": (
+        "at = words.index('/dev/shm'); del words[at + 1 : at + 3]",
+        "write_dev is 'yes'",
+    ),
+    "the machine's files are there": ("words[-4:-4] = ['--ro-bind', '/var', '/var']", "host_files is '/var'"),
+    "a variable came along": ("words += ['--setenv', 'CANARY', 'x']", "the environment holds CANARY"),
+    "another number inside": ("words[words.index('--uid') + 1] = '0'", "uid is '0'"),
+}
+
+
+@pytest.mark.needs_userns
+@pytest.mark.parametrize("case", WEAKENED)
+def test_a_box_that_does_not_hold_is_not_handed_out(case: str, reachable: Path) -> None:
+    body, reason = WEAKENED[case]
+    unchanged = open_box(stand_in(reachable, "become_real()"))
+    assert isinstance(unchanged, Box), str(unchanged)
+    opened = open_box(stand_in(reachable, f"{body}\nbecome_real()"))
+    assert isinstance(opened, BoxUnavailable), "the proof passed"
+    assert reason in opened.reason
+
+
+@pytest.mark.needs_userns
+def test_a_command_does_not_start_when_bubblewrap_changed_since_the_proof(reachable: Path, open_tree: Path) -> None:
+    box = open_box(stand_in(reachable, "become_real()"))
+    assert isinstance(box, Box), str(box)
+    assert isinstance(box.run(open_tree, Command(("true",), 5, Profile.READ)), Ran)
+    stand_in(reachable, "become_real() ")
+    refusal = box.run(open_tree, Command(("touch", "marker"), 5, Profile.WRITE))
+    assert isinstance(refusal, BoxUnavailable) and "changed" in refusal.reason
+    assert not (open_tree / "marker").exists()
+
+
+@pytest.mark.needs_userns
+def test_a_mount_that_fails_is_a_refusal_and_no_failed_command(reachable: Path, open_tree: Path) -> None:
+    spoil = "if inside[-1] == 'marker': words[0:0] = ['--ro-bind', '/nowhere', '/nowhere']\nbecome_real()"
+    box = open_box(stand_in(reachable, spoil))
+    assert isinstance(box, Box), str(box)
+    refusal = box.run(open_tree, Command(("touch", "marker"), 5, Profile.WRITE))
+    assert isinstance(refusal, BoxUnavailable) and "/nowhere" in refusal.reason
+    assert not (open_tree / "marker").exists()
+
+
+@pytest.mark.needs_userns
+def test_a_tree_that_cannot_be_copied_is_a_refusal_and_no_failed_command(box: Box, open_tree: Path) -> None:
+    # Holes stay holes in a copy, so the one file is larger than any file may be.
+    with (open_tree / "huge").open("wb") as file:
+        file.truncate(300 * 2**20)
+    refusal = box.run(open_tree, Command(("echo", "ran"), 20, Profile.TEST))
+    assert isinstance(refusal, BoxUnavailable)
+
+
+@pytest.mark.parametrize(
+    ("said", "word"),
+    [
+        (
+            "bwrap: No permissions to create new namespace, likely because the kernel does not allow it",
+            "user namespaces",
+        ),
+        ("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", "/proc"),
+        ("bwrap: setting up uid map: Permission denied", "AppArmor"),
+        ("bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", "AppArmor"),
+        ("bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded", "sysctl"),
+        ("bwrap: Unknown option --disable-userns", "apt-get"),
+        ("anything else", "doctor"),
+    ],
+)
+def test_what_bubblewrap_says_becomes_what_the_operator_can_do(said: str, word: str) -> None:
+    refusal = explain(said, "nothing")
+    assert word in refusal.remedy and said in refusal.reason
