@@ -89,7 +89,7 @@ class Play:
         for part in self._script.parts:
             if part.role != role or not all(words in opening for words in part.about):
                 continue
-            if part.step is None or (step and int(step.group(1)) == part.step):
+            if part.step is None or step is None or int(step.group(1)) == part.step:
                 return part
         return None
 

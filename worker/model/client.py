@@ -51,6 +51,7 @@ __all__ = [
     "ToolResult",
     "ToolResults",
     "UserText",
+    "warm",
 ]
 
 _CACHED: dict[str, str] = {"type": "ephemeral"}
@@ -183,6 +184,11 @@ class _Attempts:
     def _backoff(self) -> float:
         step = min(self._access.first_wait_seconds * 2.0 ** (self.sent - 1), _LONGEST_STEP_SECONDS)
         return float(step * random.uniform(0.5, 1.0))  # noqa: S311 (jitter, not a secret)
+
+
+def warm() -> None:
+    """The SDK is loaded, which takes a second or more and about 50 MB. For a thread, while other work is under way."""
+    import anthropic  # noqa: F401
 
 
 @functools.cache

@@ -85,24 +85,14 @@ class Desk:
         return Answer("Replaced.")
 
 
-FIELDS = {name: {"type": "string"} for name in ("path", "pattern", "mode", "old", "new", "note", "reason", "verdict")}
-FIELDS |= {name: {"type": "string"} for name in ("summary", "hypothesis")}
-FIELDS |= {name: {"type": "integer"} for name in ("start", "end")}
-FIELDS |= {
-    name: {"type": "array"}
-    for name in [
-        "evidence",
-        "constraints",
-        "out_of_scope",
-        "risks",
-        "steps",
-        "checks",
-        "stop_conditions",
-        "hosts",
-        "findings",
-    ]
-}
-FIELDS |= {"budget": {"type": "object", "properties": {}}}
+TEXTS = ("path", "pattern", "mode", "old", "new", "note", "reason", "verdict", "summary", "hypothesis")
+LISTS = ("evidence", "constraints", "out_of_scope", "risks", "steps", "checks", "stop_conditions", "hosts", "findings")
+FIELDS = (
+    {name: {"type": "string"} for name in TEXTS}
+    | {name: {"type": "integer"} for name in ("start", "end")}
+    | {name: {"type": "array"} for name in LISTS}
+    | {"budget": {"type": "object"}}
+)
 
 
 @pytest.fixture

@@ -221,8 +221,13 @@ def test_a_refusal_names_its_category(serve, model_at):
     assert (reply.stopped, reply.because) == (Stopped.REFUSED, "refusal: cyber")
 
 
-def test_importing_the_room_does_not_import_the_sdk():
-    code = "import sys, worker.model.client, worker.model.conversation; sys.exit('anthropic' in sys.modules)"
+def test_the_sdk_is_imported_when_it_is_asked_for_and_not_before():
+    code = (
+        "import sys, worker.model.client as client, worker.model.conversation\n"
+        "assert 'anthropic' not in sys.modules\n"
+        "client.warm()\n"
+        "assert 'anthropic' in sys.modules\n"
+    )
     assert subprocess.run([sys.executable, "-c", code], env=os.environ, check=False).returncode == 0
 
 
