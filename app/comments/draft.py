@@ -86,7 +86,7 @@ def _checks(report: Report) -> str:
     )
     limits = (
         ""
-        if report.limits == "hard"
+        if not report.soft_limits()
         else ("\n\nThe box ran with soft limits: this machine offers no cgroup to bound memory and processes.")
     )
     return head + rows + limits

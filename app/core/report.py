@@ -1,7 +1,7 @@
 """The report: what the checks showed. Written by code from what the box measured; no model fills it in."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -30,6 +30,7 @@ class CheckRun(Part):
     exit_status: int | None
     seconds: Annotated[float, Field(ge=0)]
     output_ref: Sha256
+    limits: Literal["hard", "soft"] = "hard"
     excerpt: str = ""
     """The distilled output; the whole is kept under `output_ref`."""
 
@@ -58,14 +59,16 @@ class Report(Part):
     """Everything the executor shows for its patch."""
 
     runs: tuple[CheckRun, ...]
-    limits: str
-    """`hard`, or `soft` where no cgroup could bound memory and processes (the page and the draft say so)."""
     environment: str = ""
     """Digest of the prepared check environment; empty where none was needed."""
     diff_ref: Sha256
     changed_lines: int
     review: Review | None = None
     notes: tuple[str, ...] = ()
+
+    def soft_limits(self) -> bool:
+        """True where no control group bounded memory and processes of some run; the page and the draft say so."""
+        return any(run.limits == "soft" for run in self.runs)
 
 
 def checks_shown(checks: tuple[Check, ...], report: Report) -> Verdict:

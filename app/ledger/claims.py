@@ -117,6 +117,24 @@ class Claims(OnDatabase):
 
         return self._database.writing(work)
 
+    def retry(self, claim: Claim, until: datetime, reason: str, now: datetime) -> Refused | None:
+        """Gives the effect back after a failure: as `postpone`, but the attempt counts as one that failed."""
+
+        def work(connection: Connection) -> Refused | None:
+            later = (
+                update(effects)
+                .where(_held_by(claim))
+                .values(
+                    available_at=until,
+                    fence=effects.c.fence + 1,
+                    lease_until=None,
+                    outcome=f"failed at {now:%Y-%m-%d %H:%M:%S} UTC: {reason}",
+                )
+            )
+            return None if connection.execute(later).rowcount else SURPASSED
+
+        return self._database.writing(work)
+
     def owed(self, belt: Belt, now: datetime, limit: int = 100) -> tuple[int, ...]:
         """Ids of the belt's effects that can be claimed now.
 

@@ -71,7 +71,6 @@ class Finished:
     report: Report
     content: Callable[[str], bytes]
     """Reads a file's new content by its reference."""
-    repository_url: str
 
 
 def find_authority(reader: Reader, effect: LookUpAuthority, state: State, now: datetime) -> AuthorityFound:

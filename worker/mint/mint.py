@@ -9,13 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from app.ledger.store import Ledger
-
 from app.core import gate
 from app.core.belts import REACH, Belt, EffectKind, Reach
 from app.core.run import Grant
 from app.core.span import Minted
 from app.core.verdict import Refused
+from app.ledger.store import Ledger
 from worker.github.app import AppIdentity
 from worker.github.app import Token as CutToken
 from worker.github.authority import look_up, question_again
@@ -79,7 +78,11 @@ class Mint:
         if view is None:
             return Denied(reason="There is no such run.")
         row = next(
-            (OwedRow(e.effect, e.settled, e.fence, e.lease_until) for e in view.effects if e.id == asked.effect_id),
+            (
+                OwedRow(e.effect, e.settled_at is not None, e.fence, e.lease_until)
+                for e in view.effects
+                if e.id == asked.effect_id
+            ),
             None,
         )
         ruling = rule(belt, asked.fence, row, view.state, self._clock())
@@ -230,7 +233,7 @@ class Mint:
             return time.monotonic() - live.began > WATCH_SECONDS
         view = self._ledger.run(live.place.run)
         row = next((e for e in view.effects if e.id == live.place.effect_id), None) if view else None
-        return row is None or row.settled or row.lease_until is None or row.lease_until <= self._clock()
+        return row is None or row.settled_at is not None or row.lease_until is None or row.lease_until <= self._clock()
 
     def _denied(self, place: _Place, refused: Refused, voided: bool = False) -> Denied:
         now = self._clock()

@@ -120,7 +120,7 @@ class MintServer:
                 sock.close()
                 return
 
-    def _do(self, belt: Belt, asked: object) -> "object":
+    def _do(self, belt: Belt, asked: object) -> Token | Done | Denied:
         match asked:
             case Cut():
                 return self._mint.cut(belt, asked)

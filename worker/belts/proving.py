@@ -1,0 +1,120 @@
+"""Proving: the plan's checks, run by the box on the tree before, with the tests alone, and after the change."""
+
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from app.core.fit import is_test
+from app.core.plan import Check, Expectation, Plan
+from app.core.report import CheckRun, When
+from app.core.span import SpanKind
+from app.core.verdict import Refused
+from worker.box.box import Box
+from worker.box.checks import Ground, NamedCheck, command_for
+from worker.box.command import BoxUnavailable, Ran
+from worker.box.environment import CheckEnvironment
+from worker.evidence.distill import distill
+from worker.evidence.trace import Trace
+from worker.repo.edits import EditedFile
+from worker.repo.export import materialise
+from worker.repo.snapshot import Snapshot
+
+EXCERPT = 3_000
+"""Characters of a check's distilled output that the report holds; the whole output is an artifact."""
+
+
+class BoxLost(Exception):
+    """The box could not be built for a command, which says nothing about the command itself."""
+
+    def __init__(self, unavailable: BoxUnavailable) -> None:
+        self.unavailable = unavailable
+        super().__init__(str(unavailable))
+
+
+@dataclass(frozen=True, slots=True)
+class Prover:
+    """Where checks are run, and where their output is kept."""
+
+    box: Box
+    snapshot: Snapshot
+    known: tuple[NamedCheck, ...]
+    environment: CheckEnvironment | None
+    keep: Callable[[bytes, str], str]
+    trace: Trace
+
+    def run_all(self, plan: Plan, changes: tuple[EditedFile, ...], when: When) -> tuple[CheckRun, ...] | Refused:
+        """Every check of the plan that this moment asks for, on the base with `changes` on it.
+
+        Raises `BoxLost` where the box could not be built. A check that is not the plan's own argument vector,
+        or that cannot be run here, is a refusal.
+        """
+        with self._tree(changes) as tree:
+            runs = []
+            for check in plan.checks:
+                if when is When.TESTS_ONLY and check.expect is not Expectation.FAILS_BEFORE_PASSES_AFTER:
+                    continue
+                if when is When.BEFORE and any(not (tree / path.split("::")[0]).exists() for path in check.paths):
+                    continue  # The plan creates that test; there is nothing to run yet.
+                ran = self._run(check, tree, when)
+                if isinstance(ran, Refused):
+                    return ran
+                runs.append(ran)
+            return tuple(runs)
+
+    def _run(self, check: Check, tree: Path, when: When) -> CheckRun | Refused:
+        named = next((one for one in self.known if one.name == check.name), None)
+        if named is None:
+            return Refused(f"There is no check {check.name!r} in this repository.")
+        command = command_for(named, check.paths, Ground(tree, frozenset(), self.environment))
+        if isinstance(command, Refused):
+            return command
+        if command.argv != check.argv:
+            return Refused(f"The check {check.name} is another command here than the one that was approved.")
+        with self.trace.noting(SpanKind.CHECK, f"{check.name} ({when})") as noted:
+            ran = self.box.run(tree, command)
+            if isinstance(ran, BoxUnavailable):
+                noted.outcome = "no box"
+                raise BoxLost(ran)
+            noted.outcome = f"exit {ran.exit_status}" if ran.exit_status is not None else str(ran.ended)
+        return self._told(check, when, ran)
+
+    def _told(self, check: Check, when: When, ran: Ran) -> CheckRun:
+        text = ran.output.decode("utf-8", "replace")
+        return CheckRun(
+            name=check.name,
+            argv=check.argv,
+            when=when,
+            ended=str(ran.ended),
+            exit_status=ran.exit_status,
+            seconds=round(ran.seconds, 3),
+            output_ref=self.keep(ran.output, "text/plain"),
+            limits=ran.limits,
+            excerpt=distill(check.name, text, EXCERPT).text,
+        )
+
+    @contextmanager
+    def _tree(self, changes: tuple[EditedFile, ...]) -> Iterator[Path]:
+        with scratch() as folder:
+            tree = folder / "tree"
+            materialise(self.snapshot, changes, tree)
+            yield tree
+
+
+def tests_among(changes: tuple[EditedFile, ...]) -> tuple[EditedFile, ...]:
+    """The changes to tests alone: on these the regression test must fail."""
+    return tuple(change for change in changes if is_test(change.path))
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """An empty folder that is gone afterwards. Its path says nothing about the run."""
+    folder = Path(tempfile.mkdtemp(prefix="countersign-"))
+    # The box's account passes through by name and lists nothing; a private folder would cost it a copy.
+    folder.chmod(0o711)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)

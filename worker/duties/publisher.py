@@ -1,0 +1,94 @@
+"""The publisher's duties: authority, words, reactions, drafts."""
+
+from collections.abc import Callable, Mapping
+
+from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, React, Say, Slot
+from app.core.facts import Said
+from app.core.patch import Patch
+from app.core.plan import Plan
+from app.core.report import Report
+from app.core.run import Built
+from app.ledger.outcomes import Claim, RunView
+from worker.belts import publisher
+from worker.evidence.trace import Trace
+from worker.github.reader import Reader
+from worker.github.writer import Commenter, Publisher
+from worker.shop import Done, Line, Shop, now
+
+
+def look_up_authority(shop: Shop, claim: Claim, trace: Trace) -> Done:
+    """What a person may do is asked of GitHub now."""
+    assert isinstance(claim.effect, LookUpAuthority)
+    with shop.line(claim) as line:
+        found = publisher.find_authority(Reader(line.connection, line.repository), claim.effect, claim.state, now())
+    return [found], f"{found.permission} ({found.role_name})"
+
+
+def react(shop: Shop, claim: Claim, trace: Trace) -> Done:
+    """An emoji shows that a comment was read."""
+    assert isinstance(claim.effect, React)
+    with shop.line(claim) as line:
+        told = publisher.react(_commenter(line), claim.effect)
+    return told.facts, told.outcome
+
+
+def say(shop: Shop, claim: Claim, trace: Trace) -> Done:
+    """The words stand on the issue. The run may have moved on since the claim: what is said is what is true now."""
+    assert isinstance(claim.effect, Say)
+    view = _view(shop, claim)
+    script = publisher.Script(
+        state=view.state,
+        plan=_plan_to_say(shop, claim.effect, view),
+        marker_key=shop.ledger.marker_key(),
+        repository_url=shop.repository_url(view.state.request),
+        older_plans=_older_plans(view),
+    )
+    with shop.line(claim) as line:
+        told = publisher.say(_commenter(line), claim.effect, script, now())
+    return told.facts, told.outcome
+
+
+def open_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
+    """Branch and draft stand. The write token lives within this block, against a live Grant."""
+    assert isinstance(claim.effect, OpenDraft)
+    assert isinstance(claim.state, Built)
+    finished = publisher.Finished(
+        state=claim.state,
+        plan=shop.approved_plan(claim.state),
+        patch=Patch.model_validate_json(shop.kept(claim.state.patch_ref)),
+        report=Report.model_validate_json(shop.kept(claim.state.report_ref)),
+        content=shop.kept,
+    )
+    with shop.line(claim) as line:
+        told = publisher.open_draft(Publisher(line.connection, line.repository, line.bot_user_id), finished, now())
+    return told.facts, told.outcome
+
+
+def _commenter(line: Line) -> Commenter:
+    return Commenter(line.connection, line.repository, line.bot_user_id)
+
+
+def _view(shop: Shop, claim: Claim) -> RunView:
+    view = shop.ledger.run(claim.run)
+    if view is None:
+        raise KeyError(claim.run)
+    return view
+
+
+def _plan_to_say(shop: Shop, effect: Say, view: RunView) -> Plan | None:
+    if not isinstance(effect.saying, PlanSaying):
+        return None
+    return shop.ledger.plan(view.id, effect.saying.version)
+
+
+def _older_plans(view: RunView) -> tuple[str, ...]:
+    told = [one.fact for one in view.facts if isinstance(one.fact, Said) and one.fact.slot is Slot.PLAN]
+    return tuple(fact.node_id for fact in told if fact.plan_version != view.state.last_version)
+
+
+DUTIES: Mapping[type, Callable[[Shop, Claim, Trace], Done]] = {
+    LookUpAuthority: look_up_authority,
+    Say: say,
+    React: react,
+    OpenDraft: open_draft,
+}

@@ -1,0 +1,116 @@
+"""What an error means for an effect: to wait, to try again, to give up, or that the approval stands no longer."""
+
+from dataclasses import dataclass
+
+from worker.github.errors import (
+    Archived,
+    Conflict,
+    Forbidden,
+    GitHubError,
+    Gone,
+    Invalid,
+    Locked,
+    Moved,
+    NotFound,
+    RateLimited,
+    Suspended,
+)
+from worker.mint.caller import MintDenied, MintUnreachable
+from worker.model.words import ModelError, ModelUnavailable
+from worker.repo.mirror import AccessDenied, CommitMissing, MirrorError, RemoteUnreachable, RepositoryMissing
+
+LOCKED_SECONDS = 900.0
+SUSPENDED_SECONDS = 3_600.0
+MINT_SECONDS = 5.0
+MODEL_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Something outside is not ready: the effect is given back and costs no attempt."""
+
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Held(Wait):
+    """An approved plan waits for a box or for what its checks need. It is kept, and the waiting is said."""
+
+    remedy: str = ""
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Something failed: tried again, a bounded number of times."""
+
+    reason: str
+    unexpected: bool = False
+
+
+@dataclass(frozen=True)
+class Abandon:
+    """Trying again would not help."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Void:
+    """The approval was found to stand no longer."""
+
+    reason: str
+    remedy: str
+
+
+Outcome = Wait | Retry | Abandon | Void
+
+
+class MustWait(Exception):
+    """Raised by a duty that knows what it waits for."""
+
+    def __init__(self, wait: Wait) -> None:
+        self.wait = wait
+        super().__init__(wait.reason)
+
+
+def outcome_of(error: Exception) -> Outcome:
+    """The one table from errors to what happens next."""
+    match error:
+        case MustWait():
+            return error.wait
+        case MintDenied(voided=True):
+            return Void(error.reason, error.remedy)
+        case MintDenied() if error.retry_after is not None:
+            return Wait(error.retry_after, error.reason)
+        case MintDenied():
+            return Retry(str(error))
+        case MintUnreachable():
+            return Wait(MINT_SECONDS, str(error))
+        case GitHubError():
+            return _of_github(error)
+        case ModelUnavailable():
+            return Wait(error.retry_after_seconds or MODEL_SECONDS, error.reason)
+        case ModelError():
+            return Abandon(error.reason)
+        case RepositoryMissing() | AccessDenied() | CommitMissing():
+            return Abandon(str(error))
+        case RemoteUnreachable() | MirrorError():
+            return Retry(str(error))
+        case _:
+            return Retry(f"An error that nobody expected ({type(error).__name__}).", unexpected=True)
+
+
+def _of_github(error: GitHubError) -> Outcome:
+    words = f"{error.reason} {error.remedy}"
+    match error:
+        case RateLimited():
+            return Wait(error.retry_after, error.reason)
+        case Suspended():
+            return Wait(SUSPENDED_SECONDS, error.reason)
+        case Locked():
+            return Wait(LOCKED_SECONDS, error.reason)
+        case Archived() | Gone() | Moved() | NotFound() | Conflict() | Forbidden() | Invalid():
+            return Abandon(words)
+        case _:
+            return Retry(words)

@@ -1,0 +1,227 @@
+"""Settings of the processes that act: one frozen value for each, holding only what that process may know.
+
+The environment is read by `app.settings.environment()` and handed in; a belt has no field for a key that is not its.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from app.core.belts import Belt
+from app.settings import (
+    LedgerSettings,
+    QueueSettings,
+    SettingsWrong,
+    data_dir,
+    ledger_settings,
+    queue_settings,
+    require,
+    whole_number,
+)
+
+PLANNER_MODEL = "claude-fable-5-2"
+EXECUTOR_MODEL = "claude-sonnet-5-5"
+SCOUT_MODEL = "claude-haiku-5-5"
+DEFAULT_API = "https://api.github.com"
+DEFAULT_MINT_PORT = 8010
+MODEL_KEY = "ANTHROPIC_API_KEY"
+
+
+@dataclass(frozen=True, slots=True)
+class GitHubSettings:
+    """Where GitHub is, and the pause between two writes that create content (github-facts 169)."""
+
+    api_url: str = DEFAULT_API
+    write_gap_seconds: float = 1.0
+
+    @property
+    def web_url(self) -> str:
+        """Where repositories are cloned from and read by people (github-facts 178, 179)."""
+        return web_address(self.api_url)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How models are reached, and which one has which role. Two roles may be the same model."""
+
+    api_key: str = field(repr=False)
+    base_url: str | None = None
+    planner: str = PLANNER_MODEL
+    executor: str = EXECUTOR_MODEL
+    scout: str = SCOUT_MODEL
+
+
+@dataclass(frozen=True, slots=True)
+class MintLine:
+    """How a belt reaches the mint: by an inherited descriptor, or over the network with its own credential."""
+
+    descriptor: int | None = None
+    address: tuple[str, int] | None = None
+    credential: str = field(repr=False, default="")
+
+
+@dataclass(frozen=True, slots=True)
+class BeltSettings:
+    """What one belt may know. `model` is None for the publisher, which never talks to one."""
+
+    belt: Belt
+    ledger: LedgerSettings
+    queue: QueueSettings
+    github: GitHubSettings
+    mint: MintLine
+    data_dir: Path
+    model: ModelSettings | None
+    registry: Mapping[str, str] = field(default_factory=dict)
+    """What the package clients' own configuration says in this environment; for prepared check environments."""
+    lease: timedelta = timedelta(seconds=60)
+    watch_seconds: float = 30.0
+    threads: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class MintSettings:
+    """What the mint may know: the App's key, and how belts prove themselves."""
+
+    ledger: LedgerSettings
+    github: GitHubSettings
+    app_id: str
+    private_key: str = field(repr=False)
+    lines: Mapping[Belt, int] = field(default_factory=dict)
+    listen: tuple[str, int] | None = None
+    credentials: Mapping[Belt, str] = field(repr=False, default_factory=dict)
+
+
+def web_address(api_url: str) -> str:
+    """The web address that belongs to an API's: github.com, a GHES host, a ghe.com tenant, or the same host."""
+    parts = urlsplit(api_url.rstrip("/") or DEFAULT_API)
+    host = parts.netloc
+    if host == "api.github.com" or (host.startswith("api.") and host.endswith(".ghe.com")):
+        host = host.removeprefix("api.")
+    return f"{parts.scheme}://{host}"
+
+
+def github_settings(env: Mapping[str, str]) -> GitHubSettings:
+    """From `GITHUB_API_URL`. Plain http is for this machine only: tokens travel over it."""
+    url = env.get("GITHUB_API_URL", "").strip().rstrip("/") or DEFAULT_API
+    parts = urlsplit(url)
+    loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
+    if parts.scheme not in ("https", "http") or not parts.hostname or (parts.scheme == "http" and not loopback):
+        raise SettingsWrong("GITHUB_API_URL", f"GITHUB_API_URL is {url!r}, and must be an https address.")
+    # A server on this machine is not GitHub, and has no secondary limits that a pause would respect.
+    return GitHubSettings(url, 0.0 if loopback else 1.0)
+
+
+def model_settings(env: Mapping[str, str]) -> ModelSettings:
+    """From `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL` and `COUNTERSIGN_{PLANNER,EXECUTOR,SCOUT}_MODEL`."""
+    purpose = "Without a model's key this belt could not work, so it does not start."
+    return ModelSettings(
+        api_key=require(env, MODEL_KEY, purpose),
+        base_url=env.get("ANTHROPIC_BASE_URL", "").strip() or None,
+        planner=env.get("COUNTERSIGN_PLANNER_MODEL", "").strip() or PLANNER_MODEL,
+        executor=env.get("COUNTERSIGN_EXECUTOR_MODEL", "").strip() or EXECUTOR_MODEL,
+        scout=env.get("COUNTERSIGN_SCOUT_MODEL", "").strip() or SCOUT_MODEL,
+    )
+
+
+def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
+    """What the belt may know, and nothing else. Refuses an environment that holds the App's key."""
+    for name in ("GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH", "GITHUB_WEBHOOK_SECRET"):
+        if env.get(name, "").strip():
+            raise SettingsWrong(name, f"{name} is set for the {belt}, which must not hold it. Unset it there.")
+    with_model = belt is not Belt.PUBLISHER
+    if not with_model and env.get(MODEL_KEY, "").strip():
+        raise SettingsWrong(MODEL_KEY, f"{MODEL_KEY} is set for the {belt}, which talks to no model. Unset it there.")
+    return BeltSettings(
+        belt=belt,
+        ledger=ledger_settings(env),
+        queue=queue_settings(env),
+        github=github_settings(env),
+        mint=_mint_line(env),
+        data_dir=data_dir(env),
+        model=model_settings(env) if with_model else None,
+        registry=env if belt is Belt.EXECUTOR else {},
+        lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0)),
+        watch_seconds=_seconds(env, "COUNTERSIGN_WATCH_SECONDS", 30.0),
+    )
+
+
+def mint_settings(env: Mapping[str, str]) -> MintSettings:
+    """The App's key from `GITHUB_PRIVATE_KEY` or the file at `GITHUB_PRIVATE_KEY_PATH`; the rest as it is set."""
+    why = "Without the App's id and key no token could be cut, so the mint does not start."
+    listen = _address(env, "COUNTERSIGN_MINT_LISTEN")
+    lines = {belt: number for belt in Belt if (number := _descriptor(env, f"COUNTERSIGN_MINT_FD_{belt.upper()}"))}
+    credentials = {
+        belt: env[name] for belt in Belt if env.get(name := f"COUNTERSIGN_MINT_CREDENTIAL_{belt.upper()}", "")
+    }
+    if not lines and listen is None:
+        name = "COUNTERSIGN_MINT_LISTEN"
+        raise SettingsWrong(name, f"{name} is not set, and no belt's socket was inherited: nobody could ask the mint.")
+    return MintSettings(
+        ledger=ledger_settings(env),
+        github=github_settings(env),
+        app_id=require(env, "GITHUB_APP_ID", why),
+        private_key=_private_key(env, why),
+        lines=lines,
+        listen=listen,
+        credentials=credentials,
+    )
+
+
+def _private_key(env: Mapping[str, str], why: str) -> str:
+    from worker.github.key import KeyRefused, private_key_of
+
+    name = "GITHUB_PRIVATE_KEY"
+    given = env.get(name, "")
+    if not given.strip():
+        name = "GITHUB_PRIVATE_KEY_PATH"
+        path = env.get(name, "").strip()
+        if not path:
+            require(env, "GITHUB_PRIVATE_KEY", f"(Nor is {name}.) {why}")
+        try:
+            given = Path(path).expanduser().read_text(encoding="ascii", errors="replace")
+        except OSError as error:
+            raise SettingsWrong(name, f"The file that {name} names cannot be read: {error.strerror}.") from error
+    try:
+        return private_key_of(given, name)
+    except KeyRefused as refused:
+        raise SettingsWrong(name, str(refused)) from refused
+
+
+def _mint_line(env: Mapping[str, str]) -> MintLine:
+    descriptor = _descriptor(env, "COUNTERSIGN_MINT_FD")
+    if descriptor is not None:
+        return MintLine(descriptor=descriptor)
+    address = _address(env, "COUNTERSIGN_MINT")
+    if address is None:
+        name = "COUNTERSIGN_MINT"
+        raise SettingsWrong(name, f"{name} is not set (host:port of the mint), and no socket to it was inherited.")
+    why = "A belt proves itself to the mint with a credential of its own."
+    return MintLine(address=address, credential=require(env, "COUNTERSIGN_MINT_CREDENTIAL", why))
+
+
+def _descriptor(env: Mapping[str, str], name: str) -> int | None:
+    return whole_number(env, name, None, (3, 65_535))
+
+
+def _address(env: Mapping[str, str], name: str) -> tuple[str, int] | None:
+    text = env.get(name, "").strip()
+    if not text:
+        return None
+    match = re.fullmatch(r"\[?([^\]\[]+?)\]?:(\d{1,5})", text)
+    if not match or not 0 <= int(match[2]) <= 65_535:
+        raise SettingsWrong(name, f"{name} is {text!r}, and must be host:port.")
+    return match[1], int(match[2])
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+    text = env.get(name, "").strip()
+    try:
+        seconds = float(text) if text else default
+    except ValueError:
+        seconds = 0.0
+    if not 0.05 <= seconds <= 86_400:
+        raise SettingsWrong(name, f"{name} is {text!r}, and must be a number of seconds from 0.05 to 86400.")
+    return seconds

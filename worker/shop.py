@@ -1,0 +1,150 @@
+"""The shop: what one belt's process has at hand, put together from its settings once and shared by its threads."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from app.core.belts import Belt
+from app.core.digest import digest
+from app.core.facts import Fact
+from app.core.plan import Plan
+from app.core.run import Approved, Built, Request, State
+from app.ledger.outcomes import Claim
+from app.ledger.store import Ledger
+from app.queue import Doorbell
+from worker.evidence.trace import Trace
+from worker.github.views import RepositoryRef
+from worker.mint.caller import MintCaller
+from worker.mint.wire import Token
+from worker.repo.mirror import Mirror, Mirrors, Remote
+from worker.repo.symbols import SymbolCache
+from worker.settings import BeltSettings, ModelSettings
+
+if TYPE_CHECKING:
+    from worker.github.connection import Connection
+    from worker.model.client import Model
+
+
+Done = tuple[Sequence[Fact], str]
+"""What a duty leads to: facts, and a few words for the ledger."""
+
+
+def now() -> datetime:
+    """The time, aware and in UTC; the one place where a belt reads the clock for the ledger."""
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An open line to GitHub for one effect. The token stays in here."""
+
+    connection: "Connection"
+    repository: RepositoryRef
+    bot_user_id: int
+    remote: Remote = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Shop:
+    """One belt's process."""
+
+    settings: BeltSettings
+    ledger: Ledger
+    doorbell: Doorbell
+    mint: MintCaller
+
+    @property
+    def belt(self) -> Belt:
+        return self.settings.belt
+
+    @cached_property
+    def mirrors(self) -> Mirrors:
+        """The bare mirrors on this machine."""
+        return Mirrors(self.settings.data_dir / "mirrors")
+
+    @cached_property
+    def symbols(self) -> SymbolCache:
+        """Parsed definitions, by blob."""
+        return SymbolCache(self.settings.data_dir / f"symbols-{self.belt}.db")
+
+    @contextmanager
+    def line(self, claim: Claim) -> Iterator[Line]:
+        """A line with a token for exactly this effect, which is given back at the end.
+
+        A token that aged out meanwhile is renewed once (case GH-04). Raises `MintDenied`, `MintUnreachable`.
+        """
+        tokens = [self.mint.cut(claim.run, claim.effect_id, claim.fence)]
+
+        def again() -> str:
+            tokens.append(self.mint.cut(claim.run, claim.effect_id, claim.fence))
+            return tokens[-1].value
+
+        try:
+            with self.connected(tokens[0], claim.state.request, again) as line:
+                yield line
+        finally:
+            for token in tokens:
+                self.mint.release(token)
+
+    @contextmanager
+    def connected(self, token: Token, request: Request, again: Callable[[], str] | None = None) -> Iterator[Line]:
+        """A line with a token that the caller gives back."""
+        from worker.github.connection import ConnectionSettings, InstallationToken, connect
+
+        github = self.settings.github
+        repository = self.repository(request)
+        credential = InstallationToken(token.value, again)
+        settings = ConnectionSettings(write_gap_seconds=github.write_gap_seconds)
+        remote = Remote(f"{github.web_url}/{repository.full_name}.git", token.value)
+        with connect(github.api_url, credential, settings, request.installation_id) as connection:
+            yield Line(connection, repository, token.bot_user_id, remote)
+
+    def repository(self, request: Request) -> RepositoryRef:
+        """The repository under its name of today."""
+        seen = self.ledger.repository(request.repository_id)
+        return RepositoryRef(request.repository_id, seen.full_name if seen else request.repository)
+
+    def repository_url(self, request: Request) -> str:
+        """The repository's page."""
+        return f"{self.settings.github.web_url}/{self.repository(request).full_name}"
+
+    def keep(self, content: bytes, media: str) -> str:
+        """Keeps a full output; answers with the reference by which it can be reopened."""
+        return self.ledger.put_artifact(content, media)
+
+    def kept(self, reference: str) -> bytes:
+        """What was kept under the reference. Raises KeyError where nothing is."""
+        content = self.ledger.artifact(reference)
+        if content is None:
+            raise KeyError(reference)
+        return content
+
+    def approved_plan(self, state: State) -> Plan:
+        """The stored plan that was approved. Raises KeyError where there is none."""
+        if not isinstance(state, Approved | Built):
+            raise KeyError(f"{state.request.run} is {state.name}")
+        plan = self.ledger.plan(state.request.run, state.proposal.version)
+        if plan is None or digest(plan) != state.proposal.digest:
+            raise KeyError(f"plan {state.proposal.version} of {state.request.run}")
+        return plan
+
+    def mirror_of(self, line: Line) -> Mirror:
+        """The mirror of the line's repository."""
+        return self.mirrors.mirror(urlsplit(line.remote.url).netloc, line.repository.id)
+
+    @property
+    def models(self) -> ModelSettings:
+        """Which model has which role."""
+        if self.settings.model is None:
+            raise PermissionError(f"the {self.belt} talks to no model")
+        return self.settings.model
+
+    def model(self, name: str, role: str, trace: Trace) -> "Model":
+        """A model in a role; each of its billed replies becomes a span."""
+        from worker.model.client import Access, Model
+
+        return Model(Access(self.models.api_key, self.models.base_url), name, trace.replied(role))

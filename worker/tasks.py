@@ -1,0 +1,146 @@
+"""The tasks: claim an effect, have it done, settle it, ring what comes next. What goes wrong is decided here, once."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+
+from app.core.belts import Belt
+from app.core.facts import ApprovalVoided, ExecutionHeld, Expired, Fact
+from app.core.run import Approved, Built
+from app.core.span import SpanKind
+from app.core.verdict import Refused
+from app.ledger.outcomes import Claim, Recorded
+from worker.evidence.trace import Trace
+from worker.outcomes import Abandon, Held, Outcome, Retry, Void, Wait, outcome_of
+from worker.shop import Done, Shop, now
+from worker.watching import Watch
+
+MOST_FAULTS = 5
+"""Claims of one effect that may fail, a killed worker's among them, before it is abandoned with words."""
+
+MOST_WAITS = 400
+"""Times that one effect may wait for something outside before it is abandoned with words."""
+
+_LOG = logging.getLogger("countersign.tasks")
+
+
+def work(shop: Shop, effect_id: int) -> None:
+    """The effect is done and settled, given back with a reason, or abandoned aloud; or it was not ours to do."""
+    claim = shop.ledger.claim(effect_id, shop.belt, now(), shop.settings.lease)
+    if isinstance(claim, Refused):
+        return
+    if claim.attempts - claim.postponements > MOST_FAULTS:
+        _conclude(shop, claim, Abandon(f"It was tried {MOST_FAULTS} times and did not end well; the log says how."))
+        return
+    trace = Trace(claim.run, shop.belt)
+    with _lease_kept(shop, claim):
+        try:
+            with trace.noting(SpanKind.EFFECT, claim.effect.kind):
+                facts, outcome = _duties(shop.belt)[type(claim.effect)](shop, claim, trace)
+        except Exception as error:
+            decided = outcome_of(error)
+            if isinstance(decided, Retry) and decided.unexpected:
+                _LOG.exception("effect %s of %s", claim.effect.kind, claim.run)
+            _conclude(shop, claim, decided)
+        else:
+            _settle(shop, claim, facts, outcome)
+        finally:
+            shop.ledger.add_spans(trace.taken())
+
+
+def sweep(shop: Shop, watch: Watch | None) -> None:
+    """Rings what is owed and was not heard; the publisher also looks for thumbs and for what has expired."""
+    for effect_id in shop.ledger.owed(shop.belt, now()):
+        shop.doorbell.ring([_Owed(shop, effect_id)])
+    if watch is not None:
+        _expire(shop)
+        watch.look(now())
+
+
+def _duties(belt: Belt) -> Mapping[type, Callable[[Shop, Claim, Trace], Done]]:
+    """Loaded when there is work, so that an idle process stays small."""
+    match belt:
+        case Belt.PLANNER:
+            from worker.duties import planner as duties
+        case Belt.EXECUTOR:
+            from worker.duties import executor as duties  # type: ignore[no-redef]
+        case Belt.PUBLISHER:
+            from worker.duties import publisher as duties  # type: ignore[no-redef]
+    return duties.DUTIES
+
+
+class _Owed:
+    def __init__(self, shop: Shop, effect_id: int) -> None:
+        self.belt = shop.belt
+        self.effect_id = effect_id
+
+
+def _expire(shop: Shop) -> None:
+    for run in shop.ledger.due_to_expire(now()):
+        recorded = shop.ledger.record(run, Expired(at=now()))
+        if isinstance(recorded, Recorded):
+            shop.doorbell.ring(recorded.rings)
+
+
+def _settle(shop: Shop, claim: Claim, facts: Sequence[Fact], outcome: str) -> None:
+    settled = shop.ledger.settle(claim, facts, outcome, now())
+    if isinstance(settled, Refused):
+        _LOG.warning("effect %s of %s was done, but its claim was lost: %s", claim.effect.kind, claim.run, settled)
+        return
+    shop.doorbell.ring(settled.rings)
+
+
+def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
+    """What a failure leads to; every way is recorded."""
+    match decided:
+        case Void(reason, remedy):
+            _settle(shop, claim, _voided(claim, reason, remedy), f"approval voided: {reason}")
+        case Wait(seconds, reason) if claim.postponements < MOST_WAITS:
+            if isinstance(decided, Held):
+                _hold(shop, claim, decided)
+            shop.ledger.postpone(claim, now() + timedelta(seconds=seconds), reason, now())
+        case Retry(reason) if claim.attempts - claim.postponements < MOST_FAULTS:
+            pause = timedelta(seconds=2.0 ** (claim.attempts - claim.postponements))
+            shop.ledger.retry(claim, now() + pause, reason, now())
+        case Abandon(reason) | Wait(_, reason) | Retry(reason):
+            abandoned = shop.ledger.abandon(claim, reason, now())
+            if isinstance(abandoned, Recorded):
+                shop.doorbell.ring(abandoned.rings)
+
+
+def _voided(claim: Claim, reason: str, remedy: str) -> list[Fact]:
+    if not isinstance(claim.state, Approved | Built):
+        return []
+    digest = claim.state.proposal.digest
+    return [ApprovalVoided(at=now(), plan_digest=digest, reason=reason, remedy=remedy)]
+
+
+def _hold(shop: Shop, claim: Claim, held: Held) -> None:
+    """An approved plan that waits for a box is kept, and the waiting is said."""
+    if isinstance(claim.state, Approved):
+        digest = claim.state.proposal.digest
+        fact = ExecutionHeld(at=now(), plan_digest=digest, reason=held.reason, remedy=held.remedy)
+        recorded = shop.ledger.record(claim.run, fact)
+        if isinstance(recorded, Recorded):
+            shop.doorbell.ring(recorded.rings)
+
+
+@contextmanager
+def _lease_kept(shop: Shop, claim: Claim) -> Iterator[None]:
+    """The lease is renewed while the block runs, from a thread of its own, since a model call takes minutes."""
+    over = threading.Event()
+
+    def renew() -> None:
+        while not over.wait(shop.settings.lease.total_seconds() / 3):
+            if isinstance(shop.ledger.renew(claim, now(), shop.settings.lease), Refused):
+                return
+
+    thread = threading.Thread(target=renew, name=f"lease of {claim.effect_id}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()

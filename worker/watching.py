@@ -1,0 +1,96 @@
+"""Watching: no webhook tells of a 👍 (github-facts 1), so the publisher looks at the plan comments that wait."""
+
+import logging
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from app.core.facts import ThumbSeen
+from app.core.issue import Person
+from app.core.run import Request
+from app.ledger.outcomes import Recorded, WaitingProposal
+from worker.github.errors import GitHubError
+from worker.github.reader import Reader
+from worker.github.views import CommentReactions
+from worker.mint.caller import MintDenied, MintUnreachable
+from worker.mint.wire import Token
+from worker.shop import Shop
+
+TOKEN_SECONDS = 500.0
+"""A token for watching is used this long, then given back for a new one."""
+
+_LOG = logging.getLogger("countersign.watching")
+
+
+class Watch:
+    """Looks at the waiting plan comments, repository by repository, at most once per interval."""
+
+    def __init__(self, shop: Shop) -> None:
+        self._shop = shop
+        self._tokens: dict[int, tuple[Token, datetime]] = {}
+        self._due: datetime | None = None
+
+    def look(self, at: datetime) -> None:
+        """New thumbs are recorded and rung for. A repository that cannot be read now is looked at again later."""
+        if self._due is not None and at < self._due:
+            return
+        self._due = at + timedelta(seconds=self._shop.settings.watch_seconds)
+        waiting = sorted(self._shop.ledger.waiting_proposals(), key=lambda plan: plan.repository_id)
+        self._forget({plan.repository_id for plan in waiting}, at)
+        for repository_id, plans in groupby(waiting, key=lambda plan: plan.repository_id):
+            try:
+                self._look_at(repository_id, list(plans), at)
+            except (GitHubError, MintDenied, MintUnreachable) as error:
+                _LOG.warning("plan comments of repository %s could not be watched: %s", repository_id, error)
+
+    def close(self) -> None:
+        """Gives every token back."""
+        self._forget(set(), None)
+
+    def _look_at(self, repository_id: int, plans: list[WaitingProposal], at: datetime) -> None:
+        request = self._request(plans[0].run)
+        token = self._token(repository_id, at)
+        with self._shop.connected(token, request) as line:
+            reader = Reader(line.connection, line.repository)
+            found = reader.reactions([plan.comment_node_id for plan in plans])
+        for plan in plans:
+            reactions = found.get(plan.comment_node_id)
+            if reactions is not None:
+                self._tell(plan, reactions, token.bot_user_id, at)
+
+    def _tell(self, plan: WaitingProposal, reactions: CommentReactions, bot_user_id: int, at: datetime) -> None:
+        for thumb in reactions.thumbs:
+            # Our own thumb would be a hint for people, never a vote (github-facts 44).
+            if thumb.reaction_id in plan.seen_reactions or thumb.user_id == bot_user_id:
+                continue
+            fact = ThumbSeen(
+                at=at,
+                reaction_id=thumb.reaction_id,
+                comment_id=plan.comment_id,
+                person=Person(id=thumb.user_id, login=thumb.login),
+                created_at=thumb.created_at,
+            )
+            recorded = self._shop.ledger.record(plan.run, fact)
+            if isinstance(recorded, Recorded):
+                self._shop.doorbell.ring(recorded.rings)
+
+    def _request(self, run: str) -> Request:
+        view = self._shop.ledger.run(run)
+        if view is None:
+            raise KeyError(run)
+        return view.state.request
+
+    def _token(self, repository_id: int, at: datetime) -> Token:
+        held = self._tokens.get(repository_id)
+        if held is None:
+            held = (self._shop.mint.watch(repository_id), at)
+            self._tokens[repository_id] = held
+        return held[0]
+
+    def _forget(self, still: set[int], at: datetime | None) -> None:
+        for repository_id, (token, since) in list(self._tokens.items()):
+            if repository_id not in still or at is None or at - since > timedelta(seconds=TOKEN_SECONDS):
+                del self._tokens[repository_id]
+                try:
+                    self._shop.mint.release(token)
+                except MintUnreachable:
+                    _LOG.warning("a token for watching could not be given back; the mint will end it")
