@@ -1,7 +1,8 @@
 """Plays a script: which part a request belongs to, which turn comes next, and what the answer is.
 
 A part begins anew when its opening message is seen again after it has moved on, when another opening message comes,
-and after its last turn; a fault (an error status, a late answer) is followed by the next turn, as a client's next attempt is.
+and after its last turn. A fault (an error status, a late answer) is followed by the next turn, since a client tries
+again.
 """
 
 import hashlib

@@ -8,6 +8,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -202,16 +203,27 @@ def _client(api_key: str, base_url: str | None, timeout_seconds: float) -> "anth
         # Spans are the ledger's; the SDK would add its own to them.
         open_telemetry=False,
         timeout=anthropic.Timeout(timeout_seconds, connect=10.0, pool=30.0),
-        http_client=_http_client(urlsplit(base_url or "").hostname in _LOOPBACK),
+        http_client=_http_client(_Towards.of(base_url)),
     )
 
 
+class _Towards(Enum):
+    """Where a connection goes. Proxies of the environment are for the network and never for this machine."""
+
+    NETWORK = True
+    THIS_MACHINE = False
+
+    @classmethod
+    def of(cls, base_url: str | None) -> "_Towards":
+        return cls.THIS_MACHINE if urlsplit(base_url or "").hostname in _LOOPBACK else cls.NETWORK
+
+
 @functools.cache
-def _http_client(loopback: bool) -> Any:
-    """One pool of connections per process. Proxies of the environment are used, but never towards this machine."""
+def _http_client(towards: _Towards) -> Any:
+    """One pool of connections per process and direction."""
     import anthropic
 
-    return anthropic.DefaultHttpxClient(trust_env=not loopback)
+    return anthropic.DefaultHttpxClient(trust_env=towards.value)
 
 
 def _tool(tool: Tool) -> dict[str, object]:

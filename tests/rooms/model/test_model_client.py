@@ -221,6 +221,18 @@ def test_a_refusal_names_its_category(serve, model_at):
     assert (reply.stopped, reply.because) == (Stopped.REFUSED, "refusal: cyber")
 
 
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(serve):
+    api = serve({"text": "hello"})
+    code = (
+        "from worker.model.client import Access, Model, UserText\n"
+        f"access = Access('sk-test', {api.url!r}, attempts=1)\n"
+        "print(Model(access, 'claude-opus-5-5').ask('prompt', [UserText('hi')], [], 500).text)\n"
+    )
+    proxied = os.environ | {"HTTP_PROXY": "http://127.0.0.1:9", "ALL_PROXY": "http://127.0.0.1:9", "NO_PROXY": ""}
+    ended = subprocess.run([sys.executable, "-c", code], env=proxied, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
 def test_the_sdk_is_imported_when_it_is_asked_for_and_not_before():
     code = (
         "import sys, worker.model.client as client, worker.model.conversation\n"
