@@ -64,8 +64,8 @@ def read_file(tree: Tree, path: str, start: int | None = None, end: int | None =
     if isinstance(text, Refused):
         return text
     lines = _lines(text)
-    first = start or 1
-    last = min(end or len(lines), len(lines))
+    first = 1 if start is None else start
+    last = len(lines) if end is None else min(end, len(lines))
     if not lines:
         return f"{_told(path)} is empty."
     if first < 1 or first > len(lines):

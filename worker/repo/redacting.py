@@ -4,6 +4,7 @@ import base64
 
 from worker.github.redact import REMOVED, redact
 
+
 def redacted(text: str, *secrets: str) -> str:
     """`text` without the given secrets, raw, URL-escaped or in any base64 form, and without what looks like one."""
     for secret in secrets:
