@@ -10,7 +10,7 @@ def glob_pattern(glob: str) -> re.Pattern[str]:
     name alone, and one that ends in `/` against everything below that folder.
     """
     glob = glob.removeprefix("./")
-    start = r"\A(?:.*/)?" if "/" not in glob.rstrip("/") else r"\A"
+    start = r"\A(?:.*/)?" if "/" not in glob else r"\A"
     if glob.endswith("/"):
         glob += "**"
     return re.compile(start + "".join(_pieces(glob.lstrip("/"))) + r"\Z", re.DOTALL)
