@@ -4,6 +4,7 @@ import logging
 import queue
 import threading
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
 from app.core.belts import Belt
@@ -120,19 +121,25 @@ class Doorbell:
         self._celery = celery
 
     def ring(self, rings: Iterable[Owed]) -> None:
-        """Every belt that owes one of these was told, or a line in the log says why not."""
+        """Every belt that owes one of these was told, or a line in the log says why not.
+
+        After one that failed the rest are not tried: each might take its whole time to fail as well.
+        """
         for owed in rings:
-            self._send(WORK, owed.belt, owed.effect_id)
+            if not self._send(WORK, owed.belt, owed.effect_id):
+                return
 
     def sweep(self, belt: Belt) -> None:
         """The belt was told to look for itself, or a line in the log says why not."""
         self._send(SWEEP, belt, belt.value)
 
-    def _send(self, task: str, belt: Belt, argument: int | str) -> None:
+    def _send(self, task: str, belt: Belt, argument: int | str) -> bool:
         try:
             self._celery.send_task(task, args=[argument], queue=belt.value, retry=False, ignore_result=True)
         except Exception as trouble:
             log.warning("The %s was not rung (%s %s); the sweep will find it. %r", belt, task, argument, trouble)
+            return False
+        return True
 
 
 class Ringer:
@@ -141,6 +148,7 @@ class Ringer:
     def __init__(self, doorbell: Doorbell) -> None:
         self._doorbell = doorbell
         self._waiting: queue.Queue[tuple[Owed, ...] | None] = queue.Queue(WAITING_RINGS)
+        self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="ringer", daemon=True)
         self._thread.start()
 
@@ -154,15 +162,14 @@ class Ringer:
             log.warning("Too many rings wait for the broker; %d are left to the sweep.", len(rings))
 
     def close(self, seconds: float = REACH_SECONDS) -> None:
-        """What waits is rung, for at most `seconds`."""
-        try:
+        """What waits is rung, for at most `seconds`; the rest is left to the sweep."""
+        with suppress(queue.Full):
             self._waiting.put(None, timeout=seconds)
-        except queue.Full:
-            return
-        self._thread.join(seconds)
+            self._thread.join(seconds)
+        self._over.set()
 
     def _run(self) -> None:
-        while (rings := self._waiting.get()) is not None:
+        while (rings := self._waiting.get()) is not None and not self._over.is_set():
             self._doorbell.ring(rings)
 
 

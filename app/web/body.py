@@ -83,7 +83,7 @@ class BodyReader:
             async with asyncio.timeout(self.limits.seconds):
                 return await self._take(receive, seat)
         except TimeoutError as late:
-            raise (NoRoom if seat.waiting else TooSlow) from late
+            raise (NoRoom if seat.waited else TooSlow) from late
         finally:
             seat.leave()
 
@@ -132,13 +132,14 @@ class _Seat:
     def __init__(self, seats: asyncio.Semaphore) -> None:
         self._seats = seats
         self._taken = False
-        self.waiting = False
+        self.waited = False
+        """Whether it had to wait at all: then its time was not its own."""
 
     async def take(self) -> None:
         if not self._taken:
-            self.waiting = True
+            self.waited = self._seats.locked()
             await self._seats.acquire()
-            self._taken, self.waiting = True, False
+            self._taken = True
 
     def leave(self) -> None:
         if self._taken:

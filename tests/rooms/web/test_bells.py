@@ -1,0 +1,203 @@
+"""Doorbells for real: a Celery worker and beat in processes of their own, over folders and over Redis."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.core.belts import Belt
+from app.queue import SWEEP, WORK, Doorbell, Ringer, broker_trouble, make_celery
+from app.queue.folders import FolderTransport
+from app.settings import QueueSettings
+from tests.rooms.web.conftest import wait_until
+
+SWEEP_SECONDS = 0.3
+
+# Hears one belt's bells and writes down what it heard; "beat" rings instead.
+EAR = """
+import json, os, sys, time
+from pathlib import Path
+from app.queue import SWEEP, WORK, make_celery
+from app.settings import QueueSettings
+
+broker, folder, role, heard = sys.argv[1:5]
+celery = make_celery(QueueSettings(broker, Path(folder), float(sys.argv[5])))
+
+def hear(name):
+    def task(argument):
+        with open(heard, "a") as file:
+            file.write(json.dumps([name, argument]) + chr(10))
+    return task
+
+for name in (WORK, SWEEP):
+    celery.task(name=name)(hear(name))
+if role == "beat":
+    celery.Beat(scheduler_cls="celery.beat:Scheduler", quiet=True).run()
+else:
+    celery.worker_main(["worker", "-Q", role, "-P", "solo", "--without-gossip", "--without-mingle",
+                        "--without-heartbeat", "-n", role, "-l", "WARNING"])
+"""
+
+
+@dataclass(frozen=True)
+class Owed:
+    belt: Belt
+    effect_id: int
+
+
+@dataclass(frozen=True)
+class Broker:
+    settings: QueueSettings
+    folder: Path
+
+    @contextmanager
+    def ear(self, role: str) -> Iterator[Callable[[], list[list[object]]]]:
+        """A worker of a belt, or beat; gives what was heard so far."""
+        heard = self.folder / f"heard-{role}-{time.monotonic_ns()}"
+        heard.touch()
+        settings = self.settings
+        arguments = [settings.broker_url, str(settings.data_dir), role, str(heard), str(settings.sweep_seconds)]
+        process = subprocess.Popen(
+            [sys.executable, "-c", EAR, *arguments], env={"PATH": os.environ["PATH"], "PYTHONPATH": os.getcwd()}
+        )
+        try:
+            yield lambda: [json.loads(line) for line in heard.read_text().splitlines()]
+        finally:
+            process.terminate()
+            process.wait(20)
+
+
+@pytest.fixture(params=["folders", "redis"])
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Broker:
+    url = "filesystem://" if request.param == "folders" else request.getfixturevalue("redis_url")
+    return Broker(QueueSettings(url, tmp_path / "state", SWEEP_SECONDS), tmp_path)
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> QueueSettings:
+    return QueueSettings("filesystem://", tmp_path)
+
+
+def test_a_ring_is_heard_by_its_belt_alone_and_a_sweep_that_came_too_late_by_nobody(broker: Broker) -> None:
+    celery = make_celery(broker.settings)
+    bell = Doorbell(celery)
+    celery.send_task(SWEEP, args=["planner"], queue="planner", expires=-1)
+    bell.ring([Owed(Belt.PLANNER, 2**40), Owed(Belt.EXECUTOR, 5), Owed(Belt.PLANNER, 7)])
+    bell.sweep(Belt.PLANNER)
+    with broker.ear("planner") as heard:
+        wait_until(lambda: len(heard()) == 3)
+        bell.ring([Owed(Belt.PLANNER, 8)])
+        wait_until(lambda: len(heard()) == 4)
+        assert heard() == [[WORK, 2**40], [WORK, 7], [SWEEP, "planner"], [WORK, 8]]
+
+
+def test_beat_rings_the_sweep_of_every_belt(broker: Broker) -> None:
+    with broker.ear("beat"), broker.ear(",".join(Belt)) as heard:
+        wait_until(lambda: all(heard().count([SWEEP, belt.value]) >= 2 for belt in Belt))
+
+
+def test_a_broker_that_answers_is_no_trouble(broker: Broker) -> None:
+    assert broker_trouble(make_celery(broker.settings)) == ""
+
+
+def test_a_broker_that_is_away_is_named_and_a_ring_neither_raises_nor_hangs(tmp_path: Path) -> None:
+    celery = make_celery(QueueSettings("redis://127.0.0.1:1/0", tmp_path))
+    began = time.monotonic()
+    Doorbell(celery).ring([Owed(Belt.PLANNER, 1)])
+    assert "does not answer" in broker_trouble(celery)
+    assert time.monotonic() - began < 8
+
+
+def test_a_folder_that_cannot_be_written_is_trouble_and_a_ring_does_not_raise(
+    folders: QueueSettings, caplog: pytest.LogCaptureFixture
+) -> None:
+    celery = make_celery(folders)
+    messages = folders.data_dir / "queue" / "messages"
+    messages.rmdir()
+    messages.write_text("in the way")
+    Doorbell(celery).ring([Owed(Belt.PLANNER, 1)])
+    assert "was not rung" in caplog.text
+    assert broker_trouble(celery)
+
+
+def test_many_readers_take_each_message_once_and_never_see_half_of_one(folders: QueueSettings) -> None:
+    bell = Doorbell(make_celery(folders))
+    ids = range(1, 301)
+    taken: list[int] = []
+    done = threading.Event()
+
+    def read() -> None:
+        celery = make_celery(folders)
+        with celery.connection_for_read() as connection:
+            channel = connection.default_channel
+            while True:
+                ended = done.is_set()
+                message = channel.basic_get("planner")
+                if message is not None:
+                    channel.basic_ack(message.delivery_tag)
+                    taken.extend(json.loads(message.body)[0])
+                elif ended:
+                    return
+
+    readers = [threading.Thread(target=read) for _ in range(4)]
+    for reader in readers:
+        reader.start()
+    bell.ring(Owed(Belt.PLANNER, number) for number in ids)
+    done.set()
+    for reader in readers:
+        reader.join()
+    assert sorted(taken) == list(ids)
+    assert list((folders.data_dir / "queue").rglob("*.msg*")) == []
+
+
+def test_a_message_that_cannot_be_read_is_dropped_and_the_next_one_is_heard(folders: QueueSettings) -> None:
+    celery = make_celery(folders)
+    (folders.data_dir / "queue" / "messages" / f"1_{'0' * 32}.planner.msg").write_bytes(b'{"half": ')
+    Doorbell(celery).ring([Owed(Belt.PLANNER, 4)])
+    with celery.connection_for_read() as connection:
+        assert isinstance(connection.transport, FolderTransport)
+        message = connection.default_channel.basic_get("planner")
+        assert message is not None and json.loads(message.body)[0] == [4]
+        connection.default_channel.basic_ack(message.delivery_tag)
+
+
+def test_a_bell_carries_an_id_and_nothing_else(folders: QueueSettings) -> None:
+    celery = make_celery(folders)
+    Doorbell(celery).ring([Owed(Belt.PUBLISHER, 41)])
+    with celery.connection_for_read() as connection:
+        message = connection.default_channel.basic_get("publisher")
+        args, kwargs, _ = json.loads(message.body)
+        assert (args, kwargs, message.headers["task"]) == ([41], {}, WORK)
+        connection.default_channel.basic_ack(message.delivery_tag)
+
+
+def test_the_ringer_returns_at_once_and_rings_what_waits_before_it_ends(folders: QueueSettings) -> None:
+    ringer = Ringer(Doorbell(make_celery(folders)))
+    ringer.ring_soon(tuple(Owed(Belt.PLANNER, number) for number in range(20)))
+    ringer.ring_soon(())
+    ringer.close()
+    assert len(list((folders.data_dir / "queue" / "messages").glob("*.planner.msg"))) == 20
+
+
+def test_the_ringer_never_waits_for_a_broker_that_is_away(tmp_path: Path) -> None:
+    ringer = Ringer(Doorbell(make_celery(QueueSettings("redis://127.0.0.1:1/0", tmp_path))))
+    began = time.monotonic()
+    for number in range(2_000):
+        ringer.ring_soon((Owed(Belt.PLANNER, number),))
+    assert time.monotonic() - began < 2
+    ringer.close(0.2)
+    assert time.monotonic() - began < 4
+
+
+def test_no_queue_is_made_for_a_belt_that_does_not_exist(folders: QueueSettings) -> None:
+    celery = make_celery(folders)
+    assert {queue.name for queue in celery.conf.task_queues} == {belt.value for belt in Belt}
+    assert not celery.conf.task_create_missing_queues
