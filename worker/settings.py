@@ -89,7 +89,8 @@ class MintSettings:
     github: GitHubSettings
     app_id: str
     private_key: str = field(repr=False)
-    lines: Mapping[Belt, int] = field(default_factory=dict)
+    lines: int | None = None
+    """Descriptor of the socket over which `up` hands in each belt's line."""
     listen: tuple[str, int] | None = None
     credentials: Mapping[Belt, str] = field(repr=False, default_factory=dict)
 
@@ -152,11 +153,11 @@ def mint_settings(env: Mapping[str, str]) -> MintSettings:
     """The App's key from `GITHUB_PRIVATE_KEY` or the file at `GITHUB_PRIVATE_KEY_PATH`; the rest as it is set."""
     why = "Without the App's id and key no token could be cut, so the mint does not start."
     listen = _address(env, "COUNTERSIGN_MINT_LISTEN")
-    lines = {belt: number for belt in Belt if (number := _descriptor(env, f"COUNTERSIGN_MINT_FD_{belt.upper()}"))}
+    lines = _descriptor(env, "COUNTERSIGN_MINT_LINES_FD")
     credentials = {
         belt: env[name] for belt in Belt if env.get(name := f"COUNTERSIGN_MINT_CREDENTIAL_{belt.upper()}", "")
     }
-    if not lines and listen is None:
+    if lines is None and listen is None:
         name = "COUNTERSIGN_MINT_LISTEN"
         raise SettingsWrong(name, f"{name} is not set, and no belt's socket was inherited: nobody could ask the mint.")
     return MintSettings(

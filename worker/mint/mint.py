@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from app.core import gate
@@ -14,6 +14,7 @@ from app.core.belts import REACH, Belt, EffectKind, Reach
 from app.core.run import Grant
 from app.core.span import Minted
 from app.core.verdict import Refused
+from app.ledger.outcomes import EffectView
 from app.ledger.store import Ledger
 from worker.github.app import AppIdentity
 from worker.github.app import Token as CutToken
@@ -265,7 +266,9 @@ class Mint:
         return denied.model_copy(update={"retry_after": later})
 
 
+def _row(effect: EffectView) -> OwedRow:
+    return OwedRow(effect.effect, effect.settled_at is not None, effect.fence, effect.lease_until)
+
+
 def _named(place: _Place, purpose: str) -> _Place:
-    return _Place(
-        place.run, place.effect_id, place.repository_id, place.repository, place.installation_id, place.belt, purpose
-    )
+    return replace(place, purpose=purpose)

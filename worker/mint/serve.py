@@ -19,6 +19,7 @@ from worker.mint.wire import (
     Hello,
     Proof,
     Release,
+    Token,
     Watch,
     WireBroken,
     receive,
@@ -39,12 +40,15 @@ class MintServer:
         self._stopping = threading.Event()
         self._listener: socket.socket | None = None
 
-    def answer_inherited(self, lines: Mapping[Belt, int]) -> None:
-        """On one machine: the descriptor is the belt's identity; nothing stands in the file system."""
-        for belt, descriptor in lines.items():
-            sock = socket.socket(fileno=descriptor)
-            sock.set_inheritable(False)
-            self._start(f"line of {belt}", self._answer, belt, sock)
+    def take_lines(self, descriptor: int) -> None:
+        """On one machine: over this inherited socket `up` hands in one end of a pair for each belt it starts.
+
+        The descriptor is the belt's identity, and nothing stands in the file system. A belt that is started
+        again gets a new pair, so that no answer to its forerunner can reach it.
+        """
+        control = socket.socket(fileno=descriptor)
+        control.set_inheritable(False)
+        self._start("lines", self._take_each, control)
 
     def listen(self, address: tuple[str, int], credentials: Mapping[Belt, str]) -> tuple[str, int]:
         """Elsewhere: each belt proves itself with its own credential. Returns the address that is listened on."""
@@ -75,6 +79,19 @@ class MintServer:
 
     def _start(self, name: str, target: object, *args: object) -> None:
         threading.Thread(target=target, args=args, name=name, daemon=True).start()  # type: ignore[arg-type]
+
+    def _take_each(self, control: socket.socket) -> None:
+        while True:
+            try:
+                name, descriptors, _, _ = socket.recv_fds(control, 64, 1)
+            except OSError:
+                return
+            if not name or len(descriptors) != 1:
+                return
+            sock = socket.socket(fileno=descriptors[0])
+            sock.set_inheritable(False)
+            belt = Belt(name.decode())
+            self._start(f"line of {belt}", self._answer, belt, sock)
 
     def _accept(self, listener: socket.socket, credentials: dict[Belt, str]) -> None:
         while not self._stopping.is_set():

@@ -1,0 +1,138 @@
+"""The entry of every process that acts: `python -m worker.main worker BELT | mint | beat | up`."""
+
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from app.core.belts import Belt
+from app.ledger.errors import LedgerError
+from app.settings import SettingsWrong, environment, queue_settings
+from worker.settings import MintLine, belt_settings, mint_settings
+
+if TYPE_CHECKING:
+    from worker.mint.caller import MintCaller
+
+REFUSED = 2
+"""Exit code of a process that must not start as it was set up."""
+
+USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | up"
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs until told to stop. Exit code 2, with one sentence, for what must not start."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    for noisy in ("httpx", "httpcore", "celery", "alembic"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+    try:
+        match list(words):
+            case ["worker", belt] if belt in set(Belt):
+                return run_belt(Belt(belt))
+            case ["mint"]:
+                return run_mint()
+            case ["beat"]:
+                return run_beat()
+            case ["up"]:
+                from worker.up import up
+
+                return up(environment())
+    except (SettingsWrong, LedgerError) as refused:
+        print(refused, file=sys.stderr)  # noqa: T201 (for the one who starts it)
+        return REFUSED
+    print(USAGE, file=sys.stderr)  # noqa: T201 (for the one who starts it)
+    return REFUSED
+
+
+def run_belt(belt: Belt) -> int:
+    """One belt's worker: its own queue, its own keys, a few threads."""
+    from app.ledger import open_ledger
+    from app.queue import SWEEP, WORK, Doorbell, make_celery
+    from worker import tasks
+    from worker.shop import Shop
+    from worker.watching import Watch
+
+    settings = belt_settings(belt, environment())
+    settings.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+    ledger = open_ledger(settings.ledger.url)
+    celery = make_celery(settings.queue)
+    shop = Shop(settings, ledger, Doorbell(celery), _mint(settings.mint, belt))
+    watch = Watch(shop) if belt is Belt.PUBLISHER else None
+    celery.task(name=WORK)(lambda effect_id: tasks.work(shop, int(effect_id)))
+    celery.task(name=SWEEP)(lambda _belt: tasks.sweep(shop, watch))
+    worker = celery.Worker(
+        pool="threads",
+        concurrency=settings.threads,
+        queues=[belt.value],
+        without_gossip=True,
+        without_mingle=True,
+        without_heartbeat=True,
+        loglevel="WARNING",
+        hostname=f"{belt}@countersign",
+        quiet=True,
+    )
+    worker.start()
+    if watch is not None:
+        watch.close()
+    ledger.close()
+    return int(worker.exitcode or 0)
+
+
+def _mint(line: MintLine, belt: Belt) -> "MintCaller":
+    from worker.mint.caller import MintCaller
+
+    if line.descriptor is not None:
+        return MintCaller.inherited(line.descriptor)
+    assert line.address is not None
+    return MintCaller.over_network(line.address, belt.value, line.credential)
+
+
+def run_mint() -> int:
+    """The mint: started, it answers belts; told to stop, it ends every token it has cut."""
+    from app.ledger import open_ledger
+    from worker.github.app import AppIdentity
+    from worker.github.connection import ConnectionSettings
+    from worker.mint.mint import Mint
+    from worker.mint.serve import MintServer
+
+    settings = mint_settings(environment())
+    ledger = open_ledger(settings.ledger.url)
+    connections = ConnectionSettings(write_gap_seconds=0.0)
+    github = settings.github
+    with AppIdentity(github.api_url, settings.app_id, settings.private_key, settings=connections) as identity:
+        server = MintServer(Mint(ledger, identity, github.api_url, connections))
+        _on_stop(server.stop)
+        if settings.lines is not None:
+            server.take_lines(settings.lines)
+        if settings.listen is not None:
+            host, port = server.listen(settings.listen, settings.credentials)
+            logging.getLogger("countersign.mint").info("answering on %s port %d", host, port)
+        server.run_until_stopped()
+    ledger.close()
+    return 0
+
+
+def run_beat() -> int:
+    """Beat: it rings each belt's sweep at its interval, and does nothing else."""
+    from app.queue import make_celery
+
+    settings = queue_settings(environment())
+    celery = make_celery(settings)
+    # The schedule is kept in memory: it is two lines long, and a lost tick is made up for by the next.
+    celery.Beat(scheduler="celery.beat:Scheduler", loglevel="WARNING", quiet=True).run()
+    return 0
+
+
+def _on_stop(stop: Callable[[], None]) -> None:
+    def stopped(number: int, frame: FrameType | None) -> None:
+        # Not within the handler itself: it may have interrupted a thread that holds a lock.
+        threading.Thread(target=stop, name="stop").start()
+
+    signal.signal(signal.SIGTERM, stopped)
+    signal.signal(signal.SIGINT, stopped)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
