@@ -64,6 +64,8 @@ def _rate(fresh: str, written: str, cached: str, output: str) -> Rate:
 
 
 _OPUS = Price(_rate("5", "6.25", "0.50", "25"))
+_SONNET_4 = Price(_rate("3", "3.75", "0.30", "15"))
+_HAIKU_4_5 = Price(_rate("1", "1.25", "0.10", "5"))
 _FABLE_5 = Price(_rate("10", "12.50", "1", "50"))
 
 PRICES: Mapping[str, Price] = {
@@ -81,6 +83,11 @@ PRICES: Mapping[str, Price] = {
     "claude-opus-4-5-20251101": _OPUS,
     "claude-sonnet-5-5": Price(_rate("2", "2.50", "0.10", "10")),
     "claude-sonnet-5": Price(_rate("2", "2.50", "0.20", "10")),
+    "claude-sonnet-4-6": _SONNET_4,
+    "claude-sonnet-4-5": _SONNET_4,
+    "claude-sonnet-4-5-20250929": _SONNET_4,
+    "claude-haiku-4-5": _HAIKU_4_5,
+    "claude-haiku-4-5-20251001": _HAIKU_4_5,
     "claude-haiku-5-5": Price(
         usual=_rate("0.10", "0.125", "0.01", "0.50"),
         long_after=100_000,
