@@ -14,12 +14,12 @@ from infra.twin.twin import SLUG, AppWish, Twin
 def _arguments(words: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m infra.twin", description="A stand-in for GitHub on loopback.")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free port")
-    parser.add_argument("--data", type=Path, required=True, help="folder for git repositories (and a key when none is given)")
+    parser.add_argument("--data", type=Path, required=True, help="folder for the git repositories")
     parser.add_argument("--webhook-url")
     parser.add_argument("--webhook-secret-env", metavar="NAME", help="environment variable that holds the secret")
     parser.add_argument("--app-id", type=int, default=AppWish().id)
     parser.add_argument("--app-slug", default=SLUG)
-    parser.add_argument("--app-public-key", type=Path, metavar="FILE", help="PEM; without it a key pair is made in DATA")
+    parser.add_argument("--app-public-key", type=Path, metavar="FILE", help="PEM; without it DATA gets a key pair")
     return parser.parse_args(words)
 
 

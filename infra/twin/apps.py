@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import secrets
+import string
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -96,7 +97,7 @@ def _narrowed_repositories(world: World, installation: Installation, fields: dic
 def _token_text(world: World, installation: Installation, style: str | None, expires: datetime) -> str:
     stateless = {"enabled": True, "disabled": False}.get(style or "", world.token_format == "stateless")
     if not stateless or world.app is None:
-        return "ghs_" + "".join(secrets.choice("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") for _ in range(36))
+        return "ghs_" + "".join(secrets.choice(string.ascii_letters) for _ in range(36))
     head = _segment({"alg": "ES256", "typ": "JWT", "kid": secrets.token_hex(8)})
     payload = _segment({
         "iss": "twin", "app": world.app.id, "installation": installation.id, "jti": secrets.token_hex(32),

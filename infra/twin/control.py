@@ -90,7 +90,7 @@ class TwinControl:
         """Wait (at most 20 s) until every webhook that is not held has been answered or given up."""
         return bool(self._http.post(f"{self.url}/_twin/settle").json()["settled"])
 
-    def add_user(self, login: str, id: int | None = None, kind: str = "User") -> Json:  # noqa: A002
+    def add_user(self, login: str, id: int | None = None, kind: str = "User") -> Json:
         """An account; `kind` is User, Bot, Organization or Mannequin."""
         return dict(self.do("add_user", login=login, id=id, kind=kind))
 
@@ -252,7 +252,7 @@ class TwinControl:
         """Shift the twin's clock by seconds."""
         self.do("set_clock", offset=offset)
 
-    def set_tokens(self, seconds: int | None = None, format: str | None = None) -> None:  # noqa: A002
+    def set_tokens(self, seconds: int | None = None, format: str | None = None) -> None:
         """Life in seconds and format (`stateless`, `classic`) of new tokens."""
         self.do("set_tokens", seconds=seconds, format=format)
 

@@ -33,7 +33,7 @@ REFERENCE = "#/components/"
 
 
 def without_prose(node: Any, parent: str = "") -> Any:
-    """The same JSON without examples and descriptions; keys that *name properties* are kept whatever they are called."""
+    """The same JSON without examples and descriptions; keys that *name* properties are all kept."""
     if isinstance(node, list):
         return [without_prose(item) for item in node]
     if not isinstance(node, dict):

@@ -28,7 +28,8 @@ def changed_files(git: GitStore, repo_id: int, old: str, new: str) -> list[Chang
     raw = _parts(git, repo_id, ["diff", "--raw", "-z", "-M", "--abbrev=40", old, new])
     counts = _counts(_parts(git, repo_id, ["diff", "--numstat", "-z", "-M", old, new]))
     patches = _patches(diff_text(git, repo_id, old, new))
-    files, index = [], 0
+    files: list[ChangedFile] = []
+    index = 0
     while index < len(raw):
         before, after, sha_before, sha_after, kind = raw[index].lstrip(":").split(" ")
         moved = kind[0] in "RC"

@@ -17,7 +17,7 @@ BY_ID = re.compile(r"^/repositories/(\d+)(/.*)?$")
 
 
 class Door:
-    """ASGI middleware around the whole twin; calls under `/_twin` pass untouched and unrecorded."""
+    """ASGI middleware around the whole twin; `/_twin` passes untouched; pages are not recorded."""
 
     def __init__(self, forge: Forge, inside: ASGIApp) -> None:
         self._forge = forge
@@ -38,8 +38,9 @@ class Door:
             else:
                 await self._with_fault(fault, (scope, receive, send), answer)
         finally:
-            closed = entry | {"status": answer.status, "fault": fault.name if fault else None, "body_bytes": answer.size}
-            self._forge.journal.add(Entry(**closed))
+            entry |= {"status": answer.status, "fault": fault.name if fault else None, "body_bytes": answer.size}
+            if not scope["state"].get("page"):
+                self._forge.journal.add(Entry(**entry))
 
     def _plain_path(self, scope: Scope) -> Scope:
         path = str(scope["path"])
@@ -52,7 +53,7 @@ class Door:
             with self._forge.world.lock:
                 repo = self._forge.world.repos.get(int(by_id.group(1)))
             path = f"/repos/{repo.full_name}{by_id.group(2) or ''}" if repo else path
-        return {**scope, "path": path}
+        return {**scope, "path": path, "state": {}}
 
     def _entry(self, scope: Scope) -> dict[str, Any]:
         forge = self._forge

@@ -214,7 +214,7 @@ class GitStore:
 
     def fresh_workflow(self, repo_id: int, commit: str) -> str | None:
         """A workflow file that commits reachable from `commit` and from no ref yet would change."""
-        arguments = ["log", "--format=", "--name-only", "--no-renames", commit, "--not", "--all", "--", ".github/workflows"]
+        arguments = ["log", "--format=", "--name-only", "--no-renames", commit, "--not", "--all", "--", WORKFLOWS]
         return next(iter(self.text(repo_id, arguments).splitlines()), None)
 
 

@@ -14,7 +14,7 @@ from infra.twin.forge import Forge
 from infra.twin.git_store import WORKFLOWS, ZERO, GitFailed, Signature, decoded
 from infra.twin.permissions import BY_NAME, Need, accepted_header, suffices
 from infra.twin.state import Actor, Repo
-from infra.twin.wire import Call, Refused, Reply, not_found, text_field
+from infra.twin.wire import Call, Refused, Reply, not_found, raw_reply, text_field
 
 MODES = {"100644": "blob", "100755": "blob", "120000": "blob", "040000": "tree", "160000": "commit"}
 GITHUB = ("GitHub", "noreply@github.com")
@@ -158,7 +158,7 @@ def get_blob(forge: Forge, call: Call, repo: Repo) -> Reply:
         raise not_found()
     content = forge.git.read_blob(repo.id, sha)
     if call.wants("raw"):
-        return Reply(raw=content, kind="application/vnd.github.raw; charset=utf-8")
+        return raw_reply(content, "raw")
     return Reply(
         value={
             "sha": sha, "node_id": f"B_{sha[:20]}", "size": len(content), "encoding": "base64",

@@ -84,7 +84,7 @@ def _names(value: Any) -> list[str]:
     names = [one.get("name") if isinstance(one, dict) else one for one in value]
     if not all(isinstance(name, str) and name for name in names):
         raise invalid("Label", "name")
-    return names
+    return [str(name) for name in names]
 
 
 def list_comments(forge: Forge, call: Call, repo: Repo) -> Reply:
@@ -233,7 +233,8 @@ def timeline(forge: Forge, call: Call, repo: Repo) -> Reply:
     """`GET issues/{n}/timeline`: who labelled, and when, after the fact (github-facts 82)."""
     issue, world = _issue(forge, call, repo), forge.world
     entries = [(one.created, one.id, shapes_issues.happening(world, repo, issue, one)) for one in issue.timeline]
-    entries += [(one.created, one.id, shapes_issues.timeline_comment(world, repo, issue, one)) for one in issue.comments]
+    for one in issue.comments:
+        entries.append((one.created, one.id, shapes_issues.timeline_comment(world, repo, issue, one)))
     return paged(forge, call, [shown for _, _, shown in sorted(entries, key=lambda entry: entry[:2])])
 
 

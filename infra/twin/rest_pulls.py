@@ -9,7 +9,7 @@ from infra.twin.dispatch import Handler, paged
 from infra.twin.forge import Forge
 from infra.twin.state import Issue, Repo
 from infra.twin.talk import Place
-from infra.twin.wire import Call, Refused, Reply, invalid, not_found, text_field
+from infra.twin.wire import Call, Refused, Reply, invalid, not_found, raw_reply, text_field
 
 
 def _pull(forge: Forge, call: Call, repo: Repo) -> Issue:
@@ -55,9 +55,9 @@ def get_pull(forge: Forge, call: Call, repo: Repo) -> Reply:
     issue = _pull(forge, call, repo)
     old, new = pulls.span(forge, repo, issue)
     if call.wants("diff"):
-        return Reply(raw=diff_text(forge.git, repo.id, old, new).encode(), kind="application/vnd.github.diff; charset=utf-8")
+        return raw_reply(diff_text(forge.git, repo.id, old, new).encode(), "diff")
     if call.wants("patch"):
-        return Reply(raw=mail_text(forge.git, repo.id, old, new).encode(), kind="application/vnd.github.patch; charset=utf-8")
+        return raw_reply(mail_text(forge.git, repo.id, old, new).encode(), "patch")
     return Reply(value=_full(forge, repo, issue))
 
 

@@ -11,7 +11,7 @@ from infra.twin.forge import Forge
 from infra.twin.git_store import TreeEntry
 from infra.twin.rest_git import rules_for
 from infra.twin.state import Repo
-from infra.twin.wire import Call, Refused, Reply, not_found
+from infra.twin.wire import Call, Refused, Reply, not_found, raw_reply
 
 
 def get_repo(forge: Forge, call: Call, repo: Repo) -> Reply:
@@ -98,9 +98,9 @@ def get_commit(forge: Forge, call: Call, repo: Repo) -> Reply:
     one = forge.git.read_commit(repo.id, sha)
     before = one.parents[0] if one.parents else forge.git.write_tree(repo.id, None, [])
     if call.wants("sha"):
-        return Reply(raw=sha.encode(), kind="application/vnd.github.sha; charset=utf-8")
+        return raw_reply(sha.encode(), "sha")
     if call.wants("diff"):
-        return Reply(raw=diff_text(forge.git, repo.id, before, sha).encode(), kind="application/vnd.github.diff; charset=utf-8")
+        return raw_reply(diff_text(forge.git, repo.id, before, sha).encode(), "diff")
     files = changed_files(forge.git, repo.id, before, sha)
     added, removed = sum(one.additions for one in files), sum(one.deletions for one in files)
     return Reply(
@@ -131,9 +131,9 @@ def compare(forge: Forge, call: Call, repo: Repo) -> Reply:
     if point is None:
         raise Refused(404, f"No common ancestor between {old_name} and {new_name}.")
     if call.wants("diff"):
-        return Reply(raw=diff_text(forge.git, repo.id, point, new).encode(), kind="application/vnd.github.diff; charset=utf-8")
+        return raw_reply(diff_text(forge.git, repo.id, point, new).encode(), "diff")
     if call.wants("patch"):
-        return Reply(raw=mail_text(forge.git, repo.id, point, new).encode(), kind="application/vnd.github.patch; charset=utf-8")
+        return raw_reply(mail_text(forge.git, repo.id, point, new).encode(), "patch")
     ahead, behind = forge.git.commits_between(repo.id, old, new), forge.git.commits_between(repo.id, new, old)
     status = ("diverged" if behind else "ahead") if ahead else ("behind" if behind else "identical")
     page = f"{forge.world.url}/{repo.full_name}/compare/{old_name}...{new_name}"
@@ -141,13 +141,13 @@ def compare(forge: Forge, call: Call, repo: Repo) -> Reply:
     def shown(sha: str) -> dict[str, Any]:
         return shapes_git.commit(forge, repo, forge.git.read_commit(repo.id, sha))
 
-    reply = paged(forge, call, ahead)
+    reply, files = paged(forge, call, ahead), changed_files(forge.git, repo.id, point, new)
     reply.value = {
         "url": forge.world.url + call.path, "html_url": page, "permalink_url": page, "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch", "base_commit": shown(old), "merge_base_commit": shown(point), "status": status,
         "ahead_by": len(ahead), "behind_by": len(behind), "total_commits": len(ahead),
         "commits": [shown(sha) for sha in reply.value],
-        "files": [shapes_git.changed(forge, repo, file, new) for file in changed_files(forge.git, repo.id, point, new)[:300]],
+        "files": [shapes_git.changed(forge, repo, file, new) for file in files[:300]],
     }
     return reply
 
@@ -169,7 +169,7 @@ def contents(forge: Forge, call: Call, repo: Repo) -> Reply:
     if entry and entry.kind == "blob":
         content = forge.git.read_blob(repo.id, entry.sha)
         if call.wants("raw"):
-            return Reply(raw=content, kind="application/vnd.github.raw; charset=utf-8")
+            return raw_reply(content, "raw")
         encoded = {"content": base64.encodebytes(content).decode(), "encoding": "base64"}
         return Reply(value={**_entry(forge, repo, entry, path, name), **encoded, "size": len(content)})
     inside = f"{path}/" if path else ""

@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
@@ -49,7 +50,8 @@ def _serve(forge: Forge, request: Request, body: bytes) -> Response:
             more = {"WWW-Authenticate": 'Basic realm="GitHub"'} if refusal.status == 401 else {}
             return Response(refusal.message + "\n", refusal.status, more, media_type=PLAIN)
         before = refs.snapshot(forge, repo)
-    answer = _backend(forge, repo, token, (request.method, tail, request.url.query), headers, body)
+    asked = _Asked(request.method, tail, request.url.query, headers, body)
+    answer = _backend(forge, repo, token, asked)
     if tail == RECEIVE and forge.world.app is not None:
         with forge.world.lock:
             refs.announce(forge, repo, before, Actor(forge.world.app.bot, via_app=True))
@@ -79,15 +81,25 @@ def _admitted(forge: Forge, request: Request, wanted: str, headers: Mapping[str,
     return repo, token
 
 
-def _backend(
-    forge: Forge, repo: Repo, token: Token | None, line: tuple[str, str, str], headers: Mapping[str, str], body: bytes
-) -> Response:
-    method, tail, query = line
+@dataclass(frozen=True)
+class _Asked:
+    """What goes to `git http-backend`."""
+
+    method: str
+    tail: str
+    query: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def _backend(forge: Forge, repo: Repo, token: Token | None, asked: _Asked) -> Response:
+    headers, body = asked.headers, asked.body
     may_workflows = token is not None and suffices(token.permissions, Need("workflows", "write"))
     environment: dict[str, Any] = {
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_PROJECT_ROOT": str(forge.git.folder), "GIT_HTTP_EXPORT_ALL": "1", "REQUEST_METHOD": method,
-        "PATH_INFO": f"/{forge.git.path(repo.id).name}/{tail}", "QUERY_STRING": query, "REMOTE_USER": "x-access-token",
+        "GIT_PROJECT_ROOT": str(forge.git.folder), "GIT_HTTP_EXPORT_ALL": "1", "REQUEST_METHOD": asked.method,
+        "PATH_INFO": f"/{forge.git.path(repo.id).name}/{asked.tail}", "QUERY_STRING": asked.query,
+        "REMOTE_USER": "x-access-token",
         "REMOTE_ADDR": "127.0.0.1", "CONTENT_TYPE": headers.get("content-type", ""), "CONTENT_LENGTH": str(len(body)),
         "HTTP_CONTENT_ENCODING": headers.get("content-encoding", ""), "GIT_PROTOCOL": headers.get("git-protocol", ""),
         "TWIN_WORKFLOWS": "granted" if may_workflows else "refused",

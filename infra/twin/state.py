@@ -118,7 +118,7 @@ class Issue:
 
 @dataclass
 class Repo:
-    """A repository; `roles` maps a lower-case login to a role, `custom_roles` a custom role to the built-in below it."""
+    """A repository; `roles`: lower-case login -> role, `custom_roles`: custom role -> the built-in below it."""
 
     id: int
     owner: Person

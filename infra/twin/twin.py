@@ -7,15 +7,28 @@ from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp
 
-from infra.twin import control_routes, rest_app, rest_git, rest_issues, rest_pulls, rest_repos, smart_http
+from infra.twin import (
+    control_routes,
+    graphql,
+    pages,
+    rest_app,
+    rest_git,
+    rest_issues,
+    rest_pulls,
+    rest_repos,
+    smart_http,
+)
 from infra.twin.app_key import new_private_key, public_key_of
 from infra.twin.control import TwinControl
 from infra.twin.dispatch import routes
 from infra.twin.door import Door
 from infra.twin.forge import Forge, new_forge
 from infra.twin.state import App
+from infra.twin.wire import not_found
 
 SLUG = "countersign"
 PERMISSIONS = {"contents": "write", "issues": "write", "pull_requests": "write", "checks": "read", "members": "read"}
@@ -39,8 +52,22 @@ def application(forge: Forge) -> ASGIApp:
     handlers = (
         rest_app.HANDLERS | rest_issues.HANDLERS | rest_pulls.HANDLERS | rest_git.HANDLERS | rest_repos.HANDLERS
     )
-    inside = Starlette(routes=[*control_routes.routes(forge), *routes(forge, handlers), *smart_http.routes(forge)])
+    inside = Starlette(
+        routes=[
+            *control_routes.routes(forge),
+            *routes(forge, handlers),
+            *graphql.routes(forge),
+            *smart_http.routes(forge),
+            *pages.routes(forge),
+        ],
+        exception_handlers={404: _unknown, 405: _unknown},
+    )
     return Door(forge, inside)
+
+
+async def _unknown(request: Request, problem: Exception) -> Response:
+    reply = not_found().reply()
+    return Response(reply.content(), reply.status, media_type=reply.kind)
 
 
 def add_app(forge: Forge, wish: AppWish, public_key: str) -> App:
@@ -58,7 +85,7 @@ def add_app(forge: Forge, wish: AppWish, public_key: str) -> App:
 class Twin:
     """A twin served from a thread of this process (tests) or from the main thread (`python -m infra.twin`)."""
 
-    def __init__(self, folder: Path, wish: AppWish = AppWish()) -> None:  # noqa: B008
+    def __init__(self, folder: Path, wish: AppWish = AppWish()) -> None:
         self.forge = new_forge(folder)
         self.private_key = None if wish.public_key else new_private_key()
         key = wish.public_key or public_key_of(self.private_key or "")
@@ -67,7 +94,7 @@ class Twin:
         self._thread: threading.Thread | None = None
 
     @classmethod
-    def start(cls, folder: Path, wish: AppWish = AppWish(), port: int = 0) -> "Twin":  # noqa: B008
+    def start(cls, folder: Path, wish: AppWish = AppWish(), port: int = 0) -> "Twin":
         """A twin that answers on a free port (or `port`); RuntimeError when it does not come up."""
         twin = cls(folder, wish)
         twin.forge.webhooks.start()

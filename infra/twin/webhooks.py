@@ -7,7 +7,6 @@ import queue
 import threading
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -20,12 +19,11 @@ from infra.twin.state import Actor, App, Installation, Repo, World, node_id, sta
 
 SECONDS_TO_ANSWER = 10.0
 LARGEST_PAYLOAD = 25_000_000
-LIFECYCLE = frozenset({"installation", "installation_repositories", "installation_target", "ping"})
+LONGEST_KEPT = 65_536
 PERMISSION_OF_EVENT = {
     "issues": "issues", "issue_comment": "issues", "pull_request": "pull_requests", "push": "contents",
     "label": "metadata", "repository": "metadata",
 }
-Treatment = str
 TREATMENTS = ("drop", "duplicate", "hold")
 
 
@@ -54,7 +52,7 @@ class Delivery:
 class Rule:
     """What happens to the next `times` deliveries of `event` (and `action`, when given): drop, duplicate or hold."""
 
-    treatment: Treatment
+    treatment: str
     event: str = ""
     action: str = ""
     times: int | None = 1
@@ -96,22 +94,21 @@ class Webhooks:
         }
         if repo.owner.kind == "Organization":
             payload["organization"] = organization(self._world, repo)
-        self._record(app, event, action, (installation.id, repo.id), payload)
+        self._record(app, event, (installation.id, repo.id), payload)
 
-    def emit_lifecycle(self, event: str, action: str | None, installation_id: int | None, payload: dict[str, Any]) -> None:
+    def emit_lifecycle(self, event: str, action: str, installation_id: int, payload: dict[str, Any]) -> None:
         """Tell the App about its installation; these events need no permission and no subscription."""
         if self._world.app is not None:
-            full = {**({"action": action} if action else {}), **payload}
-            self._record(self._world.app, event, action, (installation_id, None), full)
+            self._record(self._world.app, event, (installation_id, None), {"action": action, **payload})
 
-    def _record(self, app: App, event: str, action: str | None, where: tuple[int | None, int | None], payload: dict[str, Any]) -> None:
-        body = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode()
+    def _record(self, app: App, event: str, where: tuple[int, int | None], payload: dict[str, Any]) -> None:
+        body = json.dumps(payload, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
         if app.hook_url is None or len(body) > LARGEST_PAYLOAD:
             return
         with self._world.lock:
             guid = str(uuid.uuid4())
             one = Delivery(
-                self._world.next_id(), guid, event, action, where[0], where[1], body,
+                self._world.next_id(), guid, event, payload.get("action"), where[0], where[1], body,
                 headers(app, event, guid, body), self._world.now(),
             )
             self._send_by_rule(one)
@@ -131,7 +128,7 @@ class Webhooks:
             self._log.append(again)
             self._waiting.put(again.id)
 
-    def _treatment(self, one: Delivery) -> Treatment:
+    def _treatment(self, one: Delivery) -> str:
         for rule in self._rules:
             fits = rule.event in {"", one.event} and rule.action in {"", one.action or ""}
             if fits and (rule.times is None or rule.times > 0):
@@ -210,31 +207,29 @@ class Webhooks:
                     one = self.find(number)
                     app = self._world.app
                     url = app.hook_url if app else None
-                outcome = _attempt(client, url, one, self.seconds_to_answer)
+                settled = _attempt(client, url, one, self.seconds_to_answer)
                 with self._world.lock:
-                    self._log[self._log.index(one)] = outcome(one)
+                    self._log = [settled if known.id == settled.id else known for known in self._log]
 
 
-def _attempt(client: httpx.Client, url: str | None, one: Delivery, limit: float) -> Callable[[Delivery], Delivery]:
+def _attempt(client: httpx.Client, url: str | None, one: Delivery, limit: float) -> Delivery:
     started = time.monotonic()
+    heads: dict[str, str] = {}
+    body, code = "", 0
     try:
         if url is None:
             raise httpx.ConnectError("no address")
         answer = client.post(url, content=one.body, headers=one.headers, timeout=limit)
-        found = ("OK" if answer.is_success else "Invalid HTTP Response: " + str(answer.status_code), answer.status_code)
-        heads, body = dict(answer.headers), answer.text[:65536]
+        code, heads, body = answer.status_code, dict(answer.headers), answer.text[:LONGEST_KEPT]
+        status = "OK" if answer.is_success else f"Invalid HTTP Response: {code}"
     except httpx.TimeoutException:
-        found, heads, body = ("timed out", 0), {}, ""
+        status = "timed out"
     except (httpx.HTTPError, httpx.InvalidURL):
-        found, heads, body = ("failed to connect to host", 0), {}, ""
+        status = "failed to connect to host"
     seconds = round(time.monotonic() - started, 3)
-
-    def settled(delivery: Delivery) -> Delivery:
-        return replace(
-            delivery, status=found[0], status_code=found[1], seconds=seconds, response_headers=heads, response_body=body
-        )
-
-    return settled
+    return replace(
+        one, status=status, status_code=code, seconds=seconds, response_headers=heads, response_body=body
+    )
 
 
 def _may_hear(installation: Installation, event: str) -> bool:

@@ -75,6 +75,11 @@ class Reply:
         return json.dumps(self.value, ensure_ascii=False).encode()
 
 
+def raw_reply(content: bytes, medium: str) -> Reply:
+    """The content as one of GitHub's raw media types (`diff`, `patch`, `raw`, `sha`)."""
+    return Reply(raw=content, kind=f"application/vnd.github.{medium}; charset=utf-8")
+
+
 class Refused(Exception):
     """An answer that is a refusal; carries GitHub's body."""
 
