@@ -37,7 +37,7 @@ _THUMBS = """
     pageInfo { hasNextPage endCursor }
     nodes { databaseId createdAt user { databaseId login } }
   }"""
-_COMMENT = f"... on IssueComment {{ id body lastEditedAt isMinimized {_THUMBS} }}"
+_COMMENT = f"... on IssueComment {{ id fullDatabaseId body lastEditedAt isMinimized {_THUMBS} }}"
 _BATCH = f"query($ids: [ID!]!, $after: String) {{ nodes(ids: $ids) {{ {_COMMENT} }} }}"
 
 
@@ -88,8 +88,13 @@ class _ReactedComment(Struct):
     id: str
     body: str
     reactions: _Reactions
+    comment_id: str | int | None = field(name="fullDatabaseId", default=None)
     edited_at: datetime | None = field(name="lastEditedAt", default=None)
     minimized: bool = field(name="isMinimized", default=False)
+
+
+class _IdTooLarge(Exception):
+    """GraphQL leaves out ids above 32 bits; REST has them (case LG-01)."""
 
 
 class _RestReaction(Struct):
@@ -169,9 +174,8 @@ class Reader:
         for start in range(0, len(node_ids), MOST_COMMENTS_PER_QUERY):
             batch = list(node_ids[start : start + MOST_COMMENTS_PER_QUERY])
             for comment in self._reacted(batch, None):
-                found[comment.id] = CommentReactions(
-                    comment.body, comment.edited_at, comment.minimized, tuple(self._thumbs(comment))
-                )
+                thumbs = self._thumbs_of(comment)
+                found[comment.id] = CommentReactions(comment.body, comment.edited_at, comment.minimized, thumbs)
         return found
 
     def thumbs(self, comment_id: int) -> tuple[Thumb, ...]:
@@ -223,12 +227,20 @@ class Reader:
         blob = self._place.one(_Blob, f"/git/blobs/{segment(answer.sha)}")
         return FileView(path, answer.sha, _bytes_of(blob.content, call))
 
+    def _thumbs_of(self, comment: _ReactedComment) -> tuple[Thumb, ...]:
+        try:
+            return tuple(self._thumbs(comment))
+        except _IdTooLarge:
+            return self.thumbs(int(comment.comment_id or 0))
+
     def _thumbs(self, comment: _ReactedComment) -> Iterator[Thumb]:
         reactions = comment.reactions
         while True:
             for reaction in filter(None, reactions.nodes):
-                if reaction.user is None or reaction.id is None or reaction.user.id is None:
+                if reaction.user is None:
                     continue
+                if reaction.id is None or reaction.user.id is None:
+                    raise _IdTooLarge
                 yield Thumb(reaction.id, reaction.user.id, reaction.user.login, reaction.created_at)
             if not reactions.page.more:
                 return

@@ -41,6 +41,8 @@ class Asked:
     query: dict[str, str]
     headers: dict[str, str]
     body: Any
+    port: int = 0
+    """The client's port: the same for requests over the same connection."""
 
     @property
     def line(self) -> str:
@@ -85,7 +87,9 @@ class _Handler(BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
         headers = {name.lower(): value for name, value in self.headers.items()}
-        asked = Asked(self.command, parts.path, query, headers, json.loads(raw) if raw else None)
+        asked = Asked(
+            self.command, parts.path, query, headers, json.loads(raw) if raw else None, self.client_address[1]
+        )
         answer = self.wire.next_answer(asked)
         time.sleep(answer.hold)
         if answer.drop:

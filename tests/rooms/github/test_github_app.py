@@ -94,6 +94,7 @@ BROADER = [
     {"repositories": [{"id": 77}, {"id": 78}]},
     {"repositories": [{"id": 78}]},
     {"repository_selection": "all", "repositories": None},
+    {"repository_selection": "all"},
     {"repositories": None},
 ]
 

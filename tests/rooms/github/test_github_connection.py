@@ -218,7 +218,9 @@ def test_one_connection_serves_several_threads(wire: Wire, connection: Connectio
         thread.start()
     for thread in threads:
         thread.join()
+    connection.get("/app")
     assert answers == [{"id": 1}] * 4
+    assert len({asked.port for asked in wire.asked}) == 1
 
 
 def test_a_lone_surrogate_in_a_text_does_not_break_the_call(wire: Wire, connection: Connection) -> None:

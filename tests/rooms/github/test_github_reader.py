@@ -129,6 +129,14 @@ def test_more_than_a_hundred_thumbs_are_all_seen(wire: Wire, reader: Reader) -> 
     assert wire.asked[1].body["variables"] == {"ids": ["IC_0"], "after": "CUR"}
 
 
+def test_ids_that_graphql_leaves_out_are_read_over_rest(wire: Wire, reader: Reader) -> None:
+    large = reacted("IC_0", [reaction(1, 5), reaction(2, 6) | {"databaseId": None}]) | {"fullDatabaseId": "5000000001"}
+    wire.prepare("POST /graphql", (200, {"data": {"nodes": [large]}}))
+    over_rest = {"id": 2**31 + 5, "content": "+1", "created_at": WHEN, "user": {"id": 5, "login": "mira"}}
+    wire.prepare(f"GET {R}/issues/comments/5000000001/reactions", (200, [over_rest]))
+    assert [thumb.reaction_id for thumb in reader.reactions(["IC_0"])["IC_0"].thumbs] == [2**31 + 5]
+
+
 def test_an_error_beside_the_reactions_is_no_empty_answer(wire: Wire, reader: Reader) -> None:
     said = {"data": {"nodes": []}, "errors": [{"type": "NOT_FOUND"}, {"type": "RATE_LIMITED", "message": "x"}]}
     wire.prepare("POST /graphql", (200, said))
