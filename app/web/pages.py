@@ -110,17 +110,27 @@ def _add_for_people(pages: FastAPI, told: Told, templates: jinja2.Environment) -
         )
 
 
-def _plans(ledger: Ledger, view: RunView) -> list[tuple[Plan, str]]:
-    """The drafted plans, newest first. One that was tampered with is not shown as a plan."""
-    found: list[tuple[Plan, str]] = []
-    for drafted in (each.fact for each in reversed(view.facts) if isinstance(each.fact, PlanDrafted)):
-        try:
-            plan = ledger.plan_by_digest(drafted.digest)
-        except LedgerCorrupt:
-            continue
-        if plan is not None:
-            found.append((plan, drafted.digest))
-    return found
+@dataclass(frozen=True, slots=True)
+class _Drafted:
+    """A plan as it was drafted. Without `plan` there is only `trouble`, a sentence."""
+
+    fact: PlanDrafted
+    plan: Plan | None
+    trouble: str = ""
+
+
+def _plans(ledger: Ledger, view: RunView) -> list[_Drafted]:
+    """The drafted plans, newest first. What was tampered with is not shown as a plan."""
+    facts = [each.fact for each in reversed(view.facts) if isinstance(each.fact, PlanDrafted)]
+    return [_plan(ledger, fact) for fact in facts]
+
+
+def _plan(ledger: Ledger, fact: PlanDrafted) -> _Drafted:
+    try:
+        plan = ledger.plan_by_digest(fact.digest)
+    except LedgerCorrupt as trouble:
+        return _Drafted(fact, None, str(trouble))
+    return _Drafted(fact, plan, "" if plan else "The ledger holds no plan with this digest.")
 
 
 def _moment(at: datetime) -> str:

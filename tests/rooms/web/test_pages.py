@@ -1,0 +1,284 @@
+"""The pages, for people and for machines that watch."""
+
+import random
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from decimal import Decimal
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.core.belts import Belt
+from app.core.effects import LookUpAuthority
+from app.core.facts import Labelled
+from app.core.news import Delivery, News, OnIssue
+from app.core.plan import Plan
+from app.core.span import Minted, Span, SpanKind
+from app.ledger.store import Ledger
+from app.settings import web_settings
+from tests.fakes.facts import START, World, a_request, drafted, found, labelled, sha
+from tests.rooms.web.conftest import SECRET, Door, labeled, running
+
+EVIL = "<script>alert(1)</script> & \"it\" 'is' {{ 7*7 }} [x](javascript:alert(1))"
+
+
+def opened(ledger: Ledger, fact: Labelled) -> str:
+    """A run that this label opened; its id."""
+    request = fact.request
+    delivery = Delivery(f"g-{request.run}", "issues", "labeled", fact.at, b"{}")
+    ledger.receive(delivery, News(OnIssue(request.repository_id, request.issue_number), fact))
+    return request.run
+
+
+def a_plan(run: str) -> Plan:
+    return Plan.model_validate(
+        {
+            "run": run,
+            "version": 1,
+            "template": {"name": "bugfix", "version": "1.0.0"},
+            "models": {"planner": "p", "executor": "e", "reviewer": "r"},
+            "repository_id": 1,
+            "issue_number": 7,
+            "issue_digest": sha("the issue"),
+            "base_branch": "main",
+            "base_commit": "c" * 40,
+            "summary": EVIL,
+            "hypothesis": "It rounds before it rolls over.",
+            "evidence": [{"path": "src/a.py", "start": 3, "end": 5, "shows": EVIL}],
+            "steps": [
+                {"id": 1, "kind": "change", "path": "src/a.py", "intent": EVIL, "done_when": "it is", "who": "standard"}
+            ],
+            "checks": [{"name": "pytest", "argv": ["pytest", EVIL]}],
+            "budget": {"usd": "1.00", "calls": 9, "minutes": 9, "files": 2, "lines": 90},
+        }
+    )
+
+
+@pytest.fixture
+def shown(door: Door) -> Door:
+    """A door with one run that has everything a page can show, all of it hostile."""
+    ledger = door.ledger
+    request = a_request().model_copy(update={"issue_title": EVIL})
+    run = opened(ledger, labelled(request))
+    view = ledger.run(run)
+    assert view is not None
+    look = view.effects[0].effect
+    assert isinstance(look, LookUpAuthority)
+    ledger.record(run, found(look, START))
+    ledger.record(run, drafted(1, START, digest=ledger.put_plan(run, a_plan(run))))
+    began = {"run": run, "belt": Belt.PLANNER, "began_at": START, "seconds": 1.25, "outcome": EVIL}
+    model = {"kind": SpanKind.MODEL, "name": "planner", "model": "strong-1", "input_tokens": 321}
+    ledger.add_spans(
+        [
+            Span.model_validate(began | model | {"usd": Decimal("0.1234")}),
+            Span.model_validate(began | model | {"priced": False}),
+            Span.model_validate(began | {"kind": SpanKind.TOOL, "name": "read_file"}),
+        ]
+    )
+    ledger.record_mint(
+        Minted(
+            id="m1",
+            run=run,
+            effect_id=1,
+            belt=Belt.PUBLISHER,
+            purpose="look_up_authority",
+            repository_id=1,
+            permissions={"metadata": "read"},
+            token_sha256=sha("token"),
+            minted_at=START,
+            expires_at=START + timedelta(hours=1),
+        )
+    )
+    return door
+
+
+def test_the_page_of_a_run_shows_facts_plan_effects_costs_and_tokens(shown: Door) -> None:
+    page = shown.client.get(f"{shown.url}/runs/r-000001").text
+    order = [page.index(word) for word in ("<h2>Facts", "<h2>Plan, version 1", "<h2>Effects", "<h2>What", "<h2>Tokens")]
+    assert order == sorted(order)
+    for words in (
+        "Somebody set the trigger label; this opens a run.",
+        "The planner made a plan that parses",
+        "authority:label",
+        "src/a.py:3-5",
+        "$0.1234",
+        "price not known",
+        "2026-03-01 09:00:00 UTC",
+        sha("token")[:12],
+        "metadata: read",
+    ):
+        assert words in page, words
+    assert sha("token") not in page
+
+
+def test_no_word_of_a_stranger_becomes_markup_or_a_script(shown: Door) -> None:
+    for path in ("/runs", "/runs/r-000001"):
+        answer = shown.client.get(shown.url + path)
+        assert "<script" not in answer.text
+        assert "&lt;script&gt;" in answer.text
+        assert "{{ 7*7 }}" in answer.text
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "script-src" not in policy and "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_only_a_web_address_becomes_a_link(door: Door) -> None:
+    from app.web.pages import FILTERS
+
+    assert FILTERS["link"]("javascript:alert(1)") == ""
+    assert FILTERS["link"]("https://github.test/a/b/pull/1") == "https://github.test/a/b/pull/1"
+
+
+def test_a_plan_that_was_changed_in_the_ledger_is_not_shown_as_one(shown: Door, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as beside:
+        beside.execute("UPDATE plans SET body = CAST(replace(body, 'rounds', 'does not round') AS BLOB)")
+        beside.commit()
+    page = shown.client.get(f"{shown.url}/runs/r-000001")
+    assert page.status_code == 200
+    assert "was changed in the ledger." in page.text
+    assert "does not round" not in page.text
+
+
+def test_every_run_that_can_happen_has_a_page(door: Door) -> None:
+    states = set()
+    for seed in range(25):
+        dice = random.Random(seed)
+        request = a_request(run=f"r-{seed:06}", number=seed + 1)
+        world = World(pick=lambda options, dice=dice: dice.choice(list(options)), request=request)
+        for _ in range(60):
+            world.step()
+        assert isinstance(world.facts[0], Labelled)
+        run = opened(door.ledger, world.facts[0])
+        for fact in world.facts[1:]:
+            door.ledger.record(run, fact)
+        page = door.client.get(f"{door.url}/runs/{run}")
+        assert page.status_code == 200, run
+        view = door.ledger.run(run)
+        assert view is not None
+        assert page.text.count("<li><time>") == len(view.facts)
+        states.add(view.state.name)
+    assert {"closed", "proposed", "published"} <= states
+
+
+def test_the_list_of_runs_can_be_walked_to_its_end(door: Door) -> None:
+    for number in range(1, 121):
+        request = a_request(run=f"r-{number:06}", number=number)
+        opened(door.ledger, labelled(request, START + timedelta(minutes=number)))
+    seen: list[str] = []
+    path = "/runs"
+    for _ in range(3):
+        page = door.client.get(door.url + path).text
+        seen += [part.partition('"')[0] for part in page.split('<a href="/runs/')[1:]]
+        path = page.partition('<a href="/runs?before=')[2].partition('"')[0]
+        path = f"/runs?before={path}"
+    assert seen == [f"r-{number:06}" for number in range(120, 0, -1)]
+    assert "No run is older" in door.client.get(f"{door.url}/runs?before=r-000001").text
+
+
+def test_a_run_that_is_not_there_is_said_so(closed_door: Door) -> None:
+    assert closed_door.client.get(f"{closed_door.url}/runs/r-nothere").status_code == 404
+    assert "Setting the label on an issue opens one" in closed_door.client.get(f"{closed_door.url}/runs").text
+    assert closed_door.client.get(f"{closed_door.url}/").headers["location"] == "/runs"
+    assert closed_door.client.get(f"{closed_door.url}/style.css").headers["content-type"].startswith("text/css")
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
+def test_no_page_can_be_written_to(closed_door: Door, method: str) -> None:
+    for path in ("/runs", "/runs/r-000001", "/healthz", "/readyz", "/metrics"):
+        assert closed_door.client.request(method, closed_door.url + path).status_code == 405
+
+
+def test_nothing_else_is_served(closed_door: Door) -> None:
+    for path in ("/docs", "/openapi.json", "/redoc", "/webhooks", "/webhooks/github/"):
+        assert closed_door.client.get(closed_door.url + path).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x-forwarded-for": "203.0.113.9"},
+        {"forwarded": "for=203.0.113.9"},
+        {"via": "1.1 proxy"},
+        {"host": "hooks.example.test"},
+        {"host": "127.0.0.1.example.test"},
+        {"host": "["},
+    ],
+)
+def test_without_a_password_the_pages_are_shown_to_this_machine_only(
+    closed_door: Door, headers: dict[str, str]
+) -> None:
+    for path in ("/", "/runs", "/runs/r-000001"):
+        refused = closed_door.client.get(closed_door.url + path, headers=headers)
+        assert refused.status_code == 403
+        assert "this machine only" in refused.text
+    assert closed_door.client.get(f"{closed_door.url}/healthz", headers=headers).status_code == 200
+
+
+@pytest.fixture
+def guarded(env: dict[str, str]) -> Iterator[Door]:
+    with running(web_settings(env | {"COUNTERSIGN_PAGES_PASSWORD": "pässword"})) as door:
+        yield door
+
+
+def test_with_a_password_the_pages_are_shown_to_who_knows_it_from_anywhere(guarded: Door) -> None:
+    far = {"host": "hooks.example.test", "x-forwarded-for": "203.0.113.9"}
+    known = httpx.BasicAuth("anybody", "pässword".encode())
+    assert guarded.client.get(f"{guarded.url}/runs", headers=far, auth=known).status_code == 200
+    for wrong in ("", "Basic", "Basic !!", "Bearer x", "Basic YTpi"):
+        refused = guarded.client.get(f"{guarded.url}/runs", headers=far | {"authorization": wrong})
+        assert refused.status_code == 401
+        assert refused.headers["www-authenticate"].startswith("Basic")
+
+
+def test_ready_is_said_while_ledger_and_broker_answer(door_on_both: Door) -> None:
+    answer = door_on_both.client.get(f"{door_on_both.url}/readyz")
+    assert (answer.status_code, answer.text) == (200, "ready\n")
+
+
+def test_a_schema_of_another_version_is_said_and_so_is_a_ledger_that_fails(door: Door, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as beside:
+        beside.execute("UPDATE alembic_version SET version_num = '9999'")
+        beside.execute("ALTER TABLE runs RENAME TO away")
+        beside.commit()
+    answer = door.client.get(f"{door.url}/readyz")
+    assert answer.status_code == 503
+    assert "schema is 9999" in answer.text
+    assert door.client.get(f"{door.url}/healthz").status_code == 200
+    assert door.client.get(f"{door.url}/runs").status_code == 503
+    assert "countersign_ledger_up 0" in door.client.get(f"{door.url}/metrics").text
+
+
+def test_a_broker_that_is_away_is_said_with_a_reason(env: dict[str, str]) -> None:
+    with running(web_settings(env | {"CELERY_BROKER_URL": "redis://127.0.0.1:1/0"})) as door:
+        answer = door.client.get(f"{door.url}/readyz")
+        assert answer.status_code == 503
+        assert answer.text.startswith("The broker does not answer")
+
+
+def test_the_numbers_are_those_of_the_ledger_and_of_what_was_answered(door: Door) -> None:
+    door.post("issues", labeled(), guid="one")
+    door.post("issues", labeled(), guid="one")
+    door.post("issues", labeled(), headers={"x-hub-signature-256": ""})
+    door.post("push", {})
+    lines = door.client.get(f"{door.url}/metrics").text.splitlines()
+    for line in (
+        'countersign_answers_total{status="202",because="recorded"} 1',
+        'countersign_answers_total{status="202",because="duplicate"} 1',
+        'countersign_answers_total{status="202",because="ignored"} 1',
+        'countersign_answers_total{status="401",because="signature"} 1',
+        'countersign_runs{state="wanted"} 1',
+        'countersign_rows{table="deliveries"} 1',
+        "countersign_ledger_up 1",
+    ):
+        assert line in lines, line
+    named = {line.split("{")[0].split(" ")[0] for line in lines if not line.startswith("#")}
+    typed = {line.split(" ")[2] for line in lines if line.startswith("# TYPE")}
+    assert named == typed
+
+
+def test_the_secret_is_on_no_page(shown: Door) -> None:
+    for path in ("/runs", "/runs/r-000001", "/metrics", "/readyz"):
+        assert SECRET not in shown.client.get(shown.url + path).text
