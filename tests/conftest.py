@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import Phase, settings
 
 from tests.fakes import services
 
@@ -26,6 +27,13 @@ def leave_out(reason: str) -> None:
     if in_ci():
         pytest.fail(f"In CI nothing may be left out: {reason}", pytrace=False)
     pytest.skip(reason)
+
+
+# Explaining a failure can take longer than the whole suite, and a test's own time limit does not stop it. In CI the
+# same examples are tried each time; elsewhere new ones are.
+without_explaining = (Phase.explicit, Phase.reuse, Phase.generate, Phase.target, Phase.shrink)
+settings.register_profile("house", deadline=None, phases=without_explaining, derandomize=in_ci())
+settings.load_profile("house")
 
 
 def pytest_configure(config: pytest.Config) -> None:

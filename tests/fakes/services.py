@@ -269,8 +269,11 @@ class Servers:
 
 
 def new_servers() -> Servers:
-    """Servers of a session owned by this process; none runs yet."""
-    room = Path(tempfile.mkdtemp(prefix="countersign-tests-"))
+    """Servers of a session owned by this process; none runs yet. What sessions left that were killed is removed."""
+    for left in Path(tempfile.gettempdir()).glob("countersign-tests-*-*"):
+        if not Path("/proc", left.name.split("-")[2]).exists():
+            shutil.rmtree(left, ignore_errors=True)
+    room = Path(tempfile.mkdtemp(prefix=f"countersign-tests-{os.getpid()}-"))
     room.chmod(0o711)
     return Servers(room, os.getpid())
 
