@@ -14,6 +14,7 @@ from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran
 from worker.box.kernel import become_reaper
 from worker.box.limits import LIMITS
 from worker.box.mounts import Handed, arguments, first_step
+from worker.box.orphans import end_orphans
 from worker.box.remedies import INSTALL
 from worker.box.seccomp import filter_here
 from worker.box.staging import Staging, give, make_readable, passable
@@ -169,6 +170,7 @@ def open_box(settings: BoxSettings = BoxSettings()) -> Box | BoxUnavailable:
         if known is not None:
             return known
         become_reaper()
+        end_orphans(account)
         box = Box(settings, keeper, account, program)
         refusal = prove(box, settings)
         if refusal is not None:

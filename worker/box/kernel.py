@@ -1,8 +1,9 @@
-"""Two things that only `prctl` can set for this process."""
+"""How this process stands to those above and below it."""
 
 import ctypes
 import os
 import signal
+from contextlib import suppress
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -22,6 +23,13 @@ def become_reaper() -> None:
     is counted, and no zombie stays in a container whose first process does not reap.
     """
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def reap_group(group: int) -> None:
+    """Orphans of an ended group that became children of this process are reaped."""
+    with suppress(ChildProcessError):
+        while True:
+            os.waitpid(-group, 0)
 
 
 def die_with_parent(parent: int) -> None:

@@ -39,12 +39,16 @@ _SMALL_FILES: Mapping[str, str] = {
     "/etc/resolv.conf": "",
 }
 
-_FIRST_STEP = 'mark=$1; shift; {copy}printf "%s\\n" "$mark"; unset mark; exec "$@"'
+_FIRST_STEP = 'mark=$1; shift; {copy}printf "%s\\n" "$mark"; read -r word || exit 1; exec "$@" < /dev/null'
 _COPY = "cp -a /src/. /work/ || exit 1; "
 
 
 def first_step(profile: Profile) -> str:
-    """The fixed shell text that fills a throw-away copy, says the mark and becomes the command."""
+    """The fixed shell text that fills a throw-away copy, says the mark, waits for a word and becomes the command.
+
+    Without the word it ends. bubblewrap ties its inner process to the outer one only shortly before that
+    process starts, so a supervisor that died meanwhile must not leave a command behind that begins.
+    """
     copies = profile in (Profile.REPRO, Profile.TEST)
     return _FIRST_STEP.format(copy=_COPY if copies else "")
 

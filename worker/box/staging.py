@@ -14,6 +14,8 @@ from worker.box.account import BoxAccount
 
 RUNS = Path("/var/tmp")  # noqa: S108 (only names made by mkdtemp are used below it)
 
+_NAME = "countersign-stage-"
+
 
 def passable(path: Path) -> bool:
     """Whether any account may walk to the directory."""
@@ -21,10 +23,14 @@ def passable(path: Path) -> bool:
 
 
 class Staging:
-    """Copies below one neutral directory that only lets pass. The copies go when this object goes."""
+    """Copies below one neutral directory that only lets pass.
+
+    The copies go when this object goes, and where its process was killed when the next one is made.
+    """
 
     def __init__(self) -> None:
-        self._place = tempfile.TemporaryDirectory(prefix="countersign-", dir=RUNS, ignore_cleanup_errors=True)
+        _remove_orphans()
+        self._place = tempfile.TemporaryDirectory(prefix=f"{_NAME}{os.getpid()}-", dir=RUNS, ignore_cleanup_errors=True)
         self._root = Path(self._place.name)
         self._root.chmod(0o711)
         self._lasting: dict[tuple[Path, int, int], Path] = {}
@@ -47,6 +53,14 @@ class Staging:
         if key not in self._lasting:
             self._lasting[key] = self.copy(source)
         return self._lasting[key]
+
+
+def _remove_orphans() -> None:
+    for place in RUNS.glob(f"{_NAME}*-*"):
+        process = place.name.removeprefix(_NAME).partition("-")[0]
+        ours = not place.is_symlink() and place.stat().st_uid == os.geteuid()
+        if ours and process.isdigit() and not Path("/proc", process).exists():
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def make_readable(tree: int) -> None:

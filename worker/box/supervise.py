@@ -17,6 +17,7 @@ from worker.box.account import Account, BoxAccount
 from worker.box.capture import Capture
 from worker.box.command import BoxUnavailable, Ended, Ran
 from worker.box.keeper import start_kept
+from worker.box.kernel import reap_group
 from worker.box.limits import Limits, lay_on
 from worker.box.remedies import INSTALL, explain
 from worker.box.survey import proportional_bytes, survey
@@ -81,17 +82,16 @@ def supervise(launch: Launch) -> Ran | BoxUnavailable:
 
 
 class _Pipes:
-    """Output, status and gate. The gate's reading end is open for writing as well, so that the command can
-    never start because this process died and the pipe came to its end."""
+    """Output and status come from the other side. A byte through the gate starts the first step, a line of
+    words the command; when this process dies both come to their end."""
 
     def __init__(self, stack: ExitStack) -> None:
         self.output, self.output_far = os.pipe()
         self.status, self.status_far = os.pipe()
-        gate_read, self.gate = os.pipe()
-        self.gate_far = os.open(f"/proc/self/fd/{gate_read}", os.O_RDWR | os.O_CLOEXEC)
-        os.close(gate_read)
-        self._far = [self.output_far, self.status_far, self.gate_far]
-        for descriptor in (self.output, self.status, self.gate):
+        self.gate_far, self.gate = os.pipe()
+        self.words_far, self.words = os.pipe()
+        self._far = [self.output_far, self.status_far, self.gate_far, self.words_far]
+        for descriptor in (self.output, self.status, self.gate, self.words):
             stack.callback(os.close, descriptor)
         stack.callback(self.close_far_ends)
         os.set_blocking(self.output, False)
@@ -110,7 +110,7 @@ def _start(launch: Launch, pipes: _Pipes) -> subprocess.Popen[bytes]:
         executable=launch.words[0],
         cwd="/",
         env={},
-        stdin=subprocess.DEVNULL,
+        stdin=pipes.words_far,
         stdout=pipes.output_far,
         stderr=pipes.output_far,
         pass_fds=(*launch.descriptors, pipes.gate_far, pipes.status_far),
@@ -186,19 +186,15 @@ class _Family:
             if not select.select([self._handle], [], [], _DEATH_SECONDS)[0]:
                 raise RuntimeError(f"process {self.first} of the box outlived SIGKILL")
         if self.bwrap.returncode is None:
-            if self._handle < 0:
-                os.killpg(self.bwrap.pid, signal.SIGKILL)
+            # It leads a process group of its own. What is still in there now was never in the namespace.
+            os.killpg(self.bwrap.pid, signal.SIGKILL)
             self._reap_bwrap()
             self._reap_first()
+            reap_group(self.bwrap.pid)
         return self._cpu
 
     def _reap_bwrap(self) -> None:
-        # Its child is dead, so it ends by itself and its usage then includes the child's, if it waited for it.
-        deadline = time.monotonic() + _DEATH_SECONDS
-        while not (reaped := os.wait4(self.bwrap.pid, os.WNOHANG))[0]:
-            if time.monotonic() > deadline:
-                self.bwrap.kill()
-            time.sleep(0.0005)
+        reaped = os.wait4(self.bwrap.pid, 0)
         self._count(reaped)
         self.bwrap.returncode = os.waitstatus_to_exitcode(reaped[1])
 
@@ -279,13 +275,21 @@ class _Watch:
             found = self._before_mark.startswith(self._launch.mark)
             if not found and len(self._before_mark) < _FIRST_WORDS:
                 return bool(chunk)
-            self._begun = time.monotonic() if found else None
-            self._capture.add(bytes(self._before_mark[len(self._launch.mark) :]) if found else b"")
+            if found:
+                self._begin()
         else:
             self._capture.add(chunk)
         if self._capture.seen > self._launch.limits.output_killed_bytes:
             self._ended = Ended.OUTPUT
         return bool(chunk)
+
+    def _begin(self) -> None:
+        """The first step is done and the command may start."""
+        self._begun = time.monotonic()
+        self._capture.add(bytes(self._before_mark[len(self._launch.mark) :]))
+        # It may have ended meanwhile; then there is nobody to read the word.
+        with suppress(BrokenPipeError):
+            os.write(self._pipes.words, b"go\n")
 
     def _look(self) -> None:
         seen = survey(self._family.first)

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from worker.box.kernel import reap_group
+
 _CHUNK = 64 * 1024
 _TEXT_OF_ERRORS = 64 * 1024
 
@@ -79,6 +81,7 @@ def run_tool(  # noqa: PLR0913 (one door for every fixed program; each keyword i
         with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        reap_group(process.pid)
         for pipe in (process.stdin, process.stdout, process.stderr):
             if pipe is not None:
                 with suppress(BrokenPipeError):

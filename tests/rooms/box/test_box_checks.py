@@ -39,18 +39,10 @@ def test_paths_of_the_tree_and_of_the_plan_are_taken(path: str, ground: Ground) 
 @pytest.mark.parametrize(
     "path",
     [
-        "",
-        "-x",
-        "--co",
-        "/etc/passwd",
-        "../a",
-        "tests/../../a",
-        "tests/missing.py",
-        "outside/passwd",
-        "outside",
-        ".git/config",
-    ]
-    + ["tests/test_a.py\n-x", "tests\\a", "tests/test_a.py::", "tests/test_a.py::a;b", "::test", "-p evil"],
+        *("", "-x", "--co", "/etc/passwd", "../a", "tests/../../a", "tests/missing.py", "outside/passwd", "outside"),
+        *(".git/config", "tests/test_a.py\n-x", "tests\\a", "tests/test_a.py::", "tests/test_a.py::a;b", "::test"),
+        "-p evil",
+    ],
 )
 def test_anything_else_is_refused_with_the_path_named(path: str, ground: Ground) -> None:
     refusal = command_for(CHECK, ("tests", path), ground)

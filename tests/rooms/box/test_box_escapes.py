@@ -340,10 +340,12 @@ def test_38_no_descriptor_leaks_into_the_box(box: Box, tree: Path, attempts: Att
         os.set_inheritable(leaked.fileno(), True)
         found = attempts("""
 found["own"] = sorted(os.listdir("/proc/self/fd"))
+found["input"] = os.readlink("/proc/self/fd/0")
 found["first"] = sorted(os.readlink(f"/proc/1/fd/{n}") for n in os.listdir("/proc/1/fd"))
 """)
     assert found["own"] == ["0", "1", "2", "3"]  # 3 is the listing itself
-    assert [name.partition(":")[0] for name in found["first"]] == ["/dev/null", "anon_inode", "pipe", "pipe"]
+    assert found["input"] == "/dev/null"
+    assert [name.partition(":")[0] for name in found["first"]] == ["anon_inode", "pipe", "pipe", "pipe"]
 
 
 ORDINARY = """

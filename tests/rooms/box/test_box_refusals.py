@@ -1,10 +1,17 @@
 """Where the box cannot be had it says so, and nothing of the command has run (SB-01)."""
 
+import json
+import os
+import select
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from worker.box.account import BoxAccount, account_for_the_box
 from worker.box.box import Box, BoxSettings, BoxUnavailable, Command, Profile, Ran, open_box
+from worker.box.mounts import first_step
+from worker.box.orphans import end_orphans
 from worker.box.remedies import explain
 
 STAND_IN = '''#!/usr/bin/python3 -I
@@ -17,6 +24,7 @@ cut = sys.argv.index("--")
 outer, inside = sys.argv[1:cut], sys.argv[cut + 1 :]
 def handed(name):
     return int(outer[outer.index(name) + 1])
+os.environ["STAND_IN"] = sys.argv[0]
 words = os.fdopen(os.dup(handed("--args"))).read().split("\\0")[:-1]
 def say(value):
     os.write(handed("--json-status-fd"), json.dumps(value).encode() + b"\\n")
@@ -70,12 +78,25 @@ MISBEHAVIOUR = {
 }
 
 
+def left_below(folder: Path) -> list[str]:
+    """Command lines of processes that were started with something of the folder in their surroundings."""
+    found = []
+    for entry in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if str(folder).encode() in Path(f"/proc/{entry}/environ").read_bytes():
+                found.append(Path(f"/proc/{entry}/cmdline").read_text())
+        except OSError:
+            continue
+    return found
+
+
 @pytest.mark.parametrize("case", MISBEHAVIOUR)
 def test_a_bubblewrap_that_misbehaves_is_a_refusal_with_its_reason(case: str, reachable: Path) -> None:
     body, reason = MISBEHAVIOUR[case]
     opened = open_box(stand_in(reachable, body))
     assert isinstance(opened, BoxUnavailable), opened
     assert reason in opened.reason and opened.remedy
+    assert not left_below(reachable)
 
 
 def test_a_missing_bubblewrap_names_what_to_install(tmp_path: Path) -> None:
@@ -145,6 +166,48 @@ def test_a_mount_that_fails_is_a_refusal_and_no_failed_command(reachable: Path, 
     refusal = box.run(open_tree, Command(("touch", "marker"), 5, Profile.WRITE))
     assert isinstance(refusal, BoxUnavailable) and "/nowhere" in refusal.reason
     assert not (open_tree / "marker").exists()
+
+
+@pytest.mark.needs_userns
+def test_an_idle_namespace_that_a_killed_supervisor_left_is_ended(box: Box) -> None:
+    account = account_for_the_box()
+    assert not isinstance(account, BoxUnavailable)
+    switch = account if isinstance(account, BoxAccount) else None
+    gate_read, gate = os.pipe()
+    status_read, status = os.pipe()
+    words = os.memfd_create("words")
+    arguments = ["--unshare-all", "--unshare-user", "--ro-bind", "/", "/", "--die-with-parent"]
+    os.write(words, b"".join(word.encode() + b"\0" for word in arguments))
+    os.lseek(words, 0, os.SEEK_SET)
+    inside = ["/bin/sh", "-c", first_step(Profile.READ), "box", "mark", "true"]
+    options = ["--block-fd", str(gate_read), "--json-status-fd", str(status)]
+    bwrap = subprocess.Popen(
+        ["/usr/bin/bwrap", "--args", str(words), *options, "--", *inside],
+        env={},
+        stdin=subprocess.DEVNULL,
+        pass_fds=(words, gate_read, status),
+        user=switch.uid if switch else None,
+        group=switch.gid if switch else None,
+        extra_groups=[] if switch else None,
+    )
+    try:
+        said = b""
+        while b"\n" not in said:
+            said += os.read(status_read, 4096)
+        first = json.loads(said)["child-pid"]
+        assert end_orphans(account) == 0
+        bwrap.kill()
+        bwrap.wait()
+        handle = os.pidfd_open(first)
+        assert not select.select([handle], [], [], 0.1)[0]
+        assert end_orphans(account) == 1
+        assert select.select([handle], [], [], 5)[0]
+        os.close(handle)
+    finally:
+        bwrap.kill()
+        bwrap.wait()
+        for end in (gate_read, gate, status_read, status, words):
+            os.close(end)
 
 
 @pytest.mark.needs_userns

@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from worker.box.account import account_for_the_box
 from worker.box.box import Box, BoxUnavailable, Command, Ended, Profile, Ran
 from worker.box.limits import LIMITS, MIB
+from worker.box.orphans import end_orphans
+from worker.box.staging import RUNS, Staging
 
 pytestmark = pytest.mark.needs_userns
 Running = Callable[..., Ran]
@@ -257,12 +260,14 @@ def test_a_run_may_be_asked_for_by_a_thread_that_is_the_first_and_short_lived(bo
 SUPERVISOR = """
 import sys
 from pathlib import Path
+from worker.box.account import account_for_the_box
 from worker.box.box import Command, Profile, open_box
 open_box().run(Path(sys.argv[1]), Command(("sh", "-c", "sleep 60; : " + sys.argv[2]), 60, Profile.TEST))
 """
 
 
-def test_the_run_dies_with_a_supervisor_that_is_killed(box: Box, tree: Path) -> None:
+@pytest.mark.parametrize("later", [0.0, 0.002, 0.005, 0.01, 0.1])
+def test_the_run_dies_with_a_supervisor_that_is_killed(later: float, box: Box, tree: Path) -> None:
     word = secrets.token_hex(8)
     root = Path(__file__).parents[3]
     # The word is given in two halves, so that only processes of the run carry the whole of it.
@@ -270,8 +275,13 @@ def test_the_run_dies_with_a_supervisor_that_is_killed(box: Box, tree: Path) -> 
     supervisor = subprocess.Popen([sys.executable, "-c", text, str(tree), word[:8], word[8:]], cwd=root)
     try:
         assert wait_until(lambda: alive_with(word), 15)
+        time.sleep(later)
         supervisor.send_signal(signal.SIGKILL)
         supervisor.wait()
+        # What was killed before bubblewrap had tied its two processes together is for the next box to end.
+        account = account_for_the_box()
+        assert not isinstance(account, BoxUnavailable)
+        assert wait_until(lambda: not alive_with(word), 1) or end_orphans(account)
         assert wait_until(lambda: not alive_with(word))
     finally:
         supervisor.kill()
@@ -295,3 +305,18 @@ def test_a_run_leaves_no_zombie_to_this_process_or_to_the_first_one(ran: Running
     for text in ("true", "(sleep 60 &); exit 0"):
         ran("sh", "-c", text)
     assert zombies() <= before
+
+
+def test_copies_that_a_killed_process_left_are_removed_by_the_next(tmp_path: Path) -> None:
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    left = RUNS / f"countersign-stage-{gone.pid}-{secrets.token_hex(4)}"
+    left.mkdir()
+    kept = RUNS / f"countersign-stage-{os.getpid()}-{secrets.token_hex(4)}"
+    kept.mkdir()
+    try:
+        copy = Staging().copy(tmp_path)
+        assert not left.exists() and kept.exists()
+        assert not copy.exists()
+    finally:
+        kept.rmdir()
