@@ -202,44 +202,45 @@ def test_a_redelivery_is_asked_for_by_the_attempts_own_id(wire: Wire, app: AppId
     assert wire.lines() == ["POST /app/hook/deliveries/8/attempts"]
 
 
-FORMS = [
-    PEM,
-    PEM.replace("\n", "\\n"),
-    f'"{PEM.replace(chr(10), chr(92) + "n")}"',
-    f"'{PEM}'",
-    PEM.replace("\n", "\r\n"),
-    PEM.replace("\n", " "),
-    "\n  " + PEM + "  ",
-    base64.b64encode(PEM.encode()).decode(),
-    base64.encodebytes(PEM.encode()).decode(),
-]
+FORMS = {
+    "plain": PEM,
+    "one line": PEM.replace("\n", "\\n"),
+    "one line in quotes": f'"{PEM.replace(chr(10), chr(92) + "n")}"',
+    "in quotes": f"'{PEM}'",
+    "carriage returns": PEM.replace("\n", "\r\n"),
+    "spaces for lines": PEM.replace("\n", " "),
+    "space around": "\n  " + PEM + "  ",
+    "base64": base64.b64encode(PEM.encode()).decode(),
+    "base64 in lines": base64.encodebytes(PEM.encode()).decode(),
+}
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_key_works_in_every_form_that_containers_make_of_it(form: str) -> None:
-    key = private_key_of(form, "GITHUB_PRIVATE_KEY")
+    key = private_key_of(FORMS[form], "GITHUB_PRIVATE_KEY")
     signed = jwt.encode({"iss": "1"}, key, algorithm="RS256")
     assert jwt.decode(signed, KEY.public_key(), ["RS256"]) == {"iss": "1"}
 
 
 ELLIPTIC = pem_of(ec.generate_private_key(ec.SECP256R1()))
 BODY = PEM.splitlines()[5]
-REFUSED = [
-    ("", "empty"),
-    ('""', "empty"),
-    ("/etc/countersign/key.pem", "must begin with"),
-    (PEM[: len(PEM) // 2], "cut off"),
-    (PEM.replace(BODY, ""), "cannot be read"),
-    (ELLIPTIC, "cannot be read"),
-    (BODY, "must begin with"),
-    (PEM.replace("BEGIN RSA PRIVATE", "BEGIN RSA PUBLIC"), "cut off"),
-]
+REFUSED = {
+    "nothing": ("", "empty"),
+    "quotes": ('""', "empty"),
+    "a path": ("/etc/countersign/key.pem", "must begin with"),
+    "half of it": (PEM[: len(PEM) // 2], "cut off"),
+    "a line missing": (PEM.replace(BODY, ""), "cannot be read"),
+    "another kind of key": (ELLIPTIC, "cannot be read"),
+    "the middle alone": (BODY, "must begin with"),
+    "two kinds in one": (PEM.replace("BEGIN RSA PRIVATE", "BEGIN RSA PUBLIC"), "cut off"),
+}
 
 
-@pytest.mark.parametrize(("given", "said"), REFUSED)
-def test_a_key_that_cannot_be_used_is_refused_by_name_and_never_shown(given: str, said: str) -> None:
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_key_that_cannot_be_used_is_refused_by_name_and_never_shown(case: str) -> None:
+    given, said = REFUSED[case]
     with pytest.raises(KeyRefused, match=said) as caught:
         private_key_of(given, "GITHUB_PRIVATE_KEY")
     assert "GITHUB_PRIVATE_KEY" in str(caught.value)
     assert BODY not in str(caught.value)
-    assert caught.value.__cause__ is None
+    assert caught.value.__cause__ is None and caught.value.__context__ is None
