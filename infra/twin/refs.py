@@ -57,9 +57,13 @@ def push_payload(forge: Forge, repo: Repo, name: str, moved: tuple[str, str], ac
         "forced": ZERO not in moved and not forge.git.is_ancestor(repo.id, old, new), "base_ref": None,
         "compare": f"{page}/compare/{old[:12]}...{new[:12]}", "commits": commits,
         "head_commit": commits[-1] if commits else None,
-        "pusher": {"name": actor.person.login, "email": f"{actor.person.login}@users.noreply.localhost"},
+        "pusher": {"name": actor.person.login, "email": None if actor.via_app else _address(actor)},
         "repository": push_repository(forge, repo),
     }
+
+
+def _address(actor: Actor) -> str:
+    return f"{actor.person.login}@users.noreply.github.com"
 
 
 def push_repository(forge: Forge, repo: Repo) -> dict[str, Any]:

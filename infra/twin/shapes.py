@@ -1,6 +1,7 @@
 """People, repositories, the App and installations as GitHub's JSON."""
 
 from typing import Any
+from urllib.parse import quote
 
 from infra.twin.state import App, Installation, Label, Person, Repo, World, node_id, stamp
 
@@ -36,11 +37,12 @@ _SWITCHES = ("has_discussions", "has_pages", "has_projects", "has_wiki", "has_do
 
 def user(world: World, person: Person) -> dict[str, Any]:
     """A simple user."""
-    path = f"{world.url}/users/{person.login}"
+    path = f"{world.url}/users/{quote(person.login)}"
+    page = f"apps/{person.login.removesuffix('[bot]')}" if person.kind == "Bot" else person.login
     return {
         "login": person.login, "id": person.id, "node_id": node_id("U", person.id),
         "avatar_url": f"{world.url}/_twin/avatars/{person.id}", "gravatar_id": "", "url": path,
-        "html_url": f"{world.url}/{person.login}", "type": person.kind, "user_view_type": "public",
+        "html_url": f"{world.url}/{page}", "type": person.kind, "user_view_type": "public",
         "site_admin": False, **{name: f"{path}/{tail}" for name, tail in _USER_LINKS.items()},
     }
 
@@ -96,7 +98,7 @@ def full_repository(world: World, repo: Repo) -> dict[str, Any]:
 def label(world: World, repo: Repo, mark: Label) -> dict[str, Any]:
     """A label."""
     return {
-        "id": mark.id, "node_id": node_id("LA", mark.id), "url": f"{repo_url(world, repo)}/labels/{mark.name}",
+        "id": mark.id, "node_id": node_id("LA", mark.id), "url": f"{repo_url(world, repo)}/labels/{quote(mark.name)}",
         "name": mark.name, "color": mark.color, "default": False, "description": mark.description,
     }
 
