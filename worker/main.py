@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from app.core.belts import Belt
 from app.ledger.errors import LedgerError
 from app.settings import SettingsWrong, environment, queue_settings
+from worker.github.key import KeyRefused
 from worker.settings import MintLine, belt_settings, mint_settings
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def main(words: Sequence[str]) -> int:
                 from worker.up import up
 
                 return up(environment())
-    except (SettingsWrong, LedgerError) as refused:
+    except (SettingsWrong, LedgerError, KeyRefused) as refused:
         print(refused, file=sys.stderr)  # noqa: T201 (for the one who starts it)
         return REFUSED
     print(USAGE, file=sys.stderr)  # noqa: T201 (for the one who starts it)
@@ -60,8 +61,15 @@ def run_belt(belt: Belt) -> int:
     celery = make_celery(settings.queue)
     shop = Shop(settings, ledger, Doorbell(celery), _mint(settings.mint, belt))
     watch = Watch(shop) if belt is Belt.PUBLISHER else None
-    celery.task(name=WORK)(lambda effect_id: tasks.work(shop, int(effect_id)))
-    celery.task(name=SWEEP)(lambda _belt: tasks.sweep(shop, watch))
+
+    def work(effect_id: int) -> None:
+        tasks.work(shop, int(effect_id))
+
+    def sweep(name: str) -> None:
+        tasks.sweep(shop, watch)
+
+    celery.task(name=WORK)(work)
+    celery.task(name=SWEEP)(sweep)
     worker = celery.Worker(
         pool="threads",
         concurrency=settings.threads,
@@ -93,15 +101,17 @@ def run_mint() -> int:
     """The mint: started, it answers belts; told to stop, it ends every token it has cut."""
     from app.ledger import open_ledger
     from worker.github.app import AppIdentity
-    from worker.github.connection import ConnectionSettings
+    from worker.github.asking import ConnectionSettings
+    from worker.github.key import private_key_of
     from worker.mint.mint import Mint
     from worker.mint.serve import MintServer
 
     settings = mint_settings(environment())
+    key = private_key_of(settings.private_key, settings.key_variable)
     ledger = open_ledger(settings.ledger.url)
     connections = ConnectionSettings(write_gap_seconds=0.0)
     github = settings.github
-    with AppIdentity(github.api_url, settings.app_id, settings.private_key, settings=connections) as identity:
+    with AppIdentity(github.api_url, settings.app_id, key, settings=connections) as identity:
         server = MintServer(Mint(ledger, identity, github.api_url, connections))
         _on_stop(server.stop)
         if settings.lines is not None:

@@ -89,6 +89,8 @@ class MintSettings:
     github: GitHubSettings
     app_id: str
     private_key: str = field(repr=False)
+    """As it was given, in whatever form; `key_variable` is where it came from."""
+    key_variable: str = "GITHUB_PRIVATE_KEY"
     lines: int | None = None
     """Descriptor of the socket over which `up` hands in each belt's line."""
     listen: tuple[str, int] | None = None
@@ -160,35 +162,32 @@ def mint_settings(env: Mapping[str, str]) -> MintSettings:
     if lines is None and listen is None:
         name = "COUNTERSIGN_MINT_LISTEN"
         raise SettingsWrong(name, f"{name} is not set, and no belt's socket was inherited: nobody could ask the mint.")
+    given, key_variable = _private_key(env, why)
     return MintSettings(
         ledger=ledger_settings(env),
         github=github_settings(env),
         app_id=require(env, "GITHUB_APP_ID", why),
-        private_key=_private_key(env, why),
+        private_key=given,
+        key_variable=key_variable,
         lines=lines,
         listen=listen,
         credentials=credentials,
     )
 
 
-def _private_key(env: Mapping[str, str], why: str) -> str:
-    from worker.github.key import KeyRefused, private_key_of
-
+def _private_key(env: Mapping[str, str], why: str) -> tuple[str, str]:
     name = "GITHUB_PRIVATE_KEY"
     given = env.get(name, "")
-    if not given.strip():
-        name = "GITHUB_PRIVATE_KEY_PATH"
-        path = env.get(name, "").strip()
-        if not path:
-            require(env, "GITHUB_PRIVATE_KEY", f"(Nor is {name}.) {why}")
-        try:
-            given = Path(path).expanduser().read_text(encoding="ascii", errors="replace")
-        except OSError as error:
-            raise SettingsWrong(name, f"The file that {name} names cannot be read: {error.strerror}.") from error
+    if given.strip():
+        return given, name
+    name = "GITHUB_PRIVATE_KEY_PATH"
+    path = env.get(name, "").strip()
+    if not path:
+        require(env, "GITHUB_PRIVATE_KEY", f"(Nor is {name}.) {why}")
     try:
-        return private_key_of(given, name)
-    except KeyRefused as refused:
-        raise SettingsWrong(name, str(refused)) from refused
+        return Path(path).expanduser().read_text(encoding="ascii", errors="replace"), name
+    except OSError as error:
+        raise SettingsWrong(name, f"The file that {name} names cannot be read: {error.strerror}.") from error
 
 
 def _mint_line(env: Mapping[str, str]) -> MintLine:

@@ -16,6 +16,7 @@ from app.ledger import migrate
 from app.settings import data_dir, ledger_url, web_settings
 from worker.box.environment import registry_variables
 from worker.box.processes import Process, Speech, start_process
+from worker.github.key import private_key_of
 from worker.settings import MODEL_KEY, belt_settings, mint_settings
 
 GRACE_SECONDS = 10.0
@@ -177,9 +178,10 @@ def held_by(name: str, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def checked(env: Mapping[str, str]) -> None:
-    """Raises `SettingsWrong` for anything that would stop a process at its start."""
+    """Raises `SettingsWrong` or `KeyRefused` for anything that would stop a process at its start."""
     web_settings(held_by("web", env))
-    mint_settings(held_by("mint", env) | {"COUNTERSIGN_MINT_LINES_FD": "3"})
+    mint = mint_settings(held_by("mint", env) | {"COUNTERSIGN_MINT_LINES_FD": "3"})
+    private_key_of(mint.private_key, mint.key_variable)
     for belt in Belt:
         belt_settings(belt, held_by(belt.value, env) | {"COUNTERSIGN_MINT_FD": "3"})
 

@@ -1,0 +1,112 @@
+"""The command line. What acts is another program: this one hands over to it and is gone, so no wall is crossed."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+
+from app.settings import SettingsWrong, environment, ledger_settings
+
+ACTING = ("up", "worker", "mint", "beat")
+"""Commands that `worker.main` answers."""
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """The exit code: 0 done, 1 not found, 2 refused with one sentence."""
+    given = list(sys.argv[1:] if words is None else words)
+    if given and given[0] in ACTING:
+        _become("worker.main", given)
+    if given and given[0] == "demo":
+        _become("infra.demo", given[1:])
+    if given == ["web"]:
+        _become("app.main", [])
+    parser = _parser()
+    asked = parser.parse_args(given)
+    from app.ledger.errors import LedgerError
+
+    try:
+        return int(asked.do(asked))
+    except (SettingsWrong, LedgerError) as refused:
+        print(refused, file=sys.stderr)  # noqa: T201 (for the one who typed it)
+        return 2
+
+
+def _become(module: str, words: list[str]) -> None:
+    os.execv(sys.executable, [sys.executable, "-m", module, *words])  # noqa: S606 (no shell is wanted)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="countersign", description="Label an issue, approve the plan, review the draft."
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, words in (
+        ("up", "everything on one machine"),
+        ("web", "the web process alone"),
+        ("worker", "one belt: planner, executor or publisher"),
+        ("mint", "the mint alone"),
+        ("beat", "the sweep's bell alone"),
+        ("demo", "everything, with a GitHub look-alike, on a real package"),
+    ):
+        commands.add_parser(name, help=words, add_help=False)
+    schema = commands.add_parser("schema", help="the JSON Schema of a plan")
+    schema.set_defaults(do=_schema)
+    migrate = commands.add_parser("migrate", help="bring the ledger to this version")
+    migrate.set_defaults(do=_migrate)
+    runs = commands.add_parser("runs", help="the newest runs")
+    runs.add_argument("--limit", type=int, default=20)
+    runs.set_defaults(do=_runs)
+    show = commands.add_parser("show", help="one run, fact by fact")
+    show.add_argument("run")
+    show.set_defaults(do=_show)
+    return parser
+
+
+def _out(line: str) -> None:
+    sys.stdout.write(line + "\n")
+
+
+def _schema(asked: argparse.Namespace) -> int:
+    from app.core.plan import Plan
+
+    _out(json.dumps(Plan.model_json_schema(by_alias=True), indent=2))
+    return 0
+
+
+def _migrate(asked: argparse.Namespace) -> int:
+    from app.ledger import migrate
+
+    migrate(ledger_settings(environment()).url)
+    _out("The ledger is at this version.")
+    return 0
+
+
+def _runs(asked: argparse.Namespace) -> int:
+    from app.ledger import open_ledger
+
+    ledger = open_ledger(ledger_settings(environment()).url)
+    for run in ledger.runs(asked.limit):
+        pull = f" pull request {run.pull_number}" if run.pull_number else ""
+        _out(f"{run.id}  {run.state:<11} {run.repository}#{run.issue_number}{pull}  {run.issue_title[:60]!r}")
+    return 0
+
+
+def _show(asked: argparse.Namespace) -> int:
+    from app.ledger import open_ledger
+
+    view = open_ledger(ledger_settings(environment()).url).run(asked.run)
+    if view is None:
+        sys.stderr.write(f"There is no run {asked.run!r}; `countersign runs` lists them.\n")
+        return 1
+    for one in view.facts:
+        _out(f"{one.seq:>3} {one.fact.at:%Y-%m-%d %H:%M:%S} {one.fact.model_dump_json(exclude={'at'})}")
+    _out(f"state: {view.state.name}")
+    for effect in view.effects:
+        settled = "settled" if effect.settled_at else "owed"
+        _out(f"  {settled}: {effect.effect.key} ({effect.attempts} attempts) {effect.outcome}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,55 @@
+"""What a fact means, in one plain line for the terminal."""
+
+from app.core.digest import short
+from app.core.facts import (
+    AuthorityFound,
+    CommandGiven,
+    DraftOpened,
+    ExecutionFailed,
+    ExecutionHeld,
+    Fact,
+    InputNeeded,
+    Labelled,
+    PlanDrafted,
+    PlanNotPossible,
+    PublishFailed,
+    Said,
+    StepsDone,
+    ThumbSeen,
+)
+
+
+def told(fact: Fact) -> str:
+    """One line, with the time."""
+    return f"{fact.at:%H:%M:%S} {_words(fact)}"
+
+
+def _words(fact: Fact) -> str:  # noqa: PLR0912 (one line for each kind)
+    match fact:
+        case Labelled():
+            who = fact.request.labeller.login if fact.request.labeller else "somebody"
+            return f"{who} set the label on issue {fact.request.issue_number}; a run begins ({fact.request.run})."
+        case AuthorityFound():
+            return f"GitHub says that {fact.person.login} has {fact.role_name} permission; asked for: {fact.purpose}."
+        case PlanDrafted():
+            return f"There is a plan, version {fact.version}, digest {short(fact.digest)}, on {fact.base_commit[:12]}."
+        case PlanNotPossible():
+            return f"There is no plan: {fact.reason}"
+        case InputNeeded():
+            return f"The planner asks the issue's author: {fact.question}"
+        case Said():
+            return f"A comment was written: {fact.slot}."
+        case CommandGiven():
+            return f"{fact.person.login} commented /{fact.verb}."
+        case ThumbSeen():
+            return f"{fact.person.login} put a 👍 on the plan."
+        case StepsDone():
+            return "Every step is done, and the checks showed what the plan promised. No write token existed so far."
+        case ExecutionFailed() | PublishFailed():
+            return f"It stopped: {fact.reason}"
+        case ExecutionHeld():
+            return f"The approved plan is kept and waits: {fact.reason} {fact.remedy}"
+        case DraftOpened():
+            return f"Draft pull request #{fact.pull.number} was opened from {fact.pull.branch}."
+        case _:
+            return f"{fact.kind.replace('_', ' ')}."
