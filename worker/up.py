@@ -55,6 +55,7 @@ HOLDS: Mapping[str, tuple[str, ...]] = {
         "GITHUB_WEBHOOK_SECRET_OLD",
         "COUNTERSIGN_LABEL",
         "COUNTERSIGN_BOT_ID",
+        "COUNTERSIGN_PAGES_PASSWORD",
         "HOST",
         "PORT",
     ),
