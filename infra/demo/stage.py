@@ -86,7 +86,7 @@ def set_up(wish: Wish, env: Mapping[str, str], say: Callable[[str], None]) -> It
         logs = folder / "logs"
         logs.mkdir()
         others: dict[str, Process] = {}
-        port = _free_port()
+        port = int(env.get("PORT") or 0) or _free_port()
         secret = secrets.token_hex(24)
         others["twin"], control, key = _twin(folder, port, secret, env)
         started.append(others["twin"])
