@@ -11,6 +11,17 @@ from pathlib import Path
 
 ZERO = "0" * 40
 WORKFLOWS = ".github/workflows/"
+SETTINGS = """
+[uploadpack]
+	allowAnySHA1InWant = true
+	allowFilter = true
+[http]
+	receivepack = true
+[gc]
+	auto = 0
+[core]
+	quotePath = false
+"""
 HOOK = """#!/bin/sh
 # Refuses workflow changes for a token without that permission (github-facts 66).
 [ "$TWIN_WORKFLOWS" = refused ] || exit 0
@@ -77,12 +88,8 @@ class GitStore:
         """An empty bare repository whose HEAD names `branch`, open to fetch by SHA and partial clone."""
         path = self.path(repo_id)
         _run(["git", "init", "-q", "--bare", f"--initial-branch={branch}", str(path)])
-        for name, value in (
-            ("uploadpack.allowAnySHA1InWant", "true"), ("uploadpack.allowFilter", "true"),
-            ("http.receivepack", "true"), ("gc.auto", "0"), ("core.quotePath", "false"),
-            ("receive.denyDeletes", "false"), ("receive.advertisePushOptions", "false"),
-        ):
-            self.git(repo_id, ["config", name, value])
+        with (path / "config").open("a") as stream:
+            stream.write(SETTINGS)
         hook = path / "hooks" / "pre-receive"
         hook.parent.mkdir(exist_ok=True)
         hook.write_text(HOOK)
