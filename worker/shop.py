@@ -1,5 +1,6 @@
 """The shop: what one belt's process has at hand, put together from its settings once and shared by its threads."""
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -142,6 +143,12 @@ class Shop:
         if self.settings.model is None:
             raise PermissionError(f"the {self.belt} talks to no model")
         return self.settings.model
+
+    def warm(self) -> None:
+        """The model's SDK is being loaded, or is there."""
+        from worker.model.client import warm
+
+        threading.Thread(target=warm, name="warm", daemon=True).start()
 
     def model(self, name: str, role: str, trace: Trace) -> "Model":
         """A model in a role; each of its billed replies becomes a span."""

@@ -57,6 +57,9 @@ def sweep(shop: Shop, watch: Watch | None) -> None:
     if watch is not None:
         _expire(shop)
         watch.look(now())
+    elif shop.ledger.any_open():
+        # Work is coming: an idle product stays small, and a waiting person does not wait for imports.
+        shop.warm()
 
 
 def _duties(belt: Belt) -> Mapping[type, Callable[[Shop, Claim, Trace], Done]]:

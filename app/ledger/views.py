@@ -55,6 +55,11 @@ class Views(OnDatabase):
         with self._database.reading() as connection:
             return connection.scalar(select(runs.c.id).where(runs.c.open, at_issue))
 
+    def any_open(self) -> bool:
+        """True while some run has not ended."""
+        with self._database.reading() as connection:
+            return connection.scalar(select(runs.c.id).where(runs.c.open).limit(1)) is not None
+
     def run_of_pull(self, repository_id: int, number: int) -> str | None:
         """Id of the run that opened this pull request."""
         of_pull = (runs.c.repository_id == repository_id) & (runs.c.pull_number == number)

@@ -29,6 +29,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
     template = _template(claim.state, policy)
     if isinstance(template, str):
         return [PlanNotPossible(at=now(), version=version, reason=template)], "no template"
+    shop.warm()
     with shop.line(claim) as line:
         known = read(Reader(line.connection, line.repository), claim.state.request)
         if isinstance(known, ReadUp):
