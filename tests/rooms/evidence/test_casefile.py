@@ -66,6 +66,13 @@ def test_a_rendering_keeps_its_limit_and_loses_no_observation(texts, notes, limi
         assert case.resolve(f"#{number}") == sha(texts[number - 1])
 
 
+def test_many_notes_are_cut_before_they_crowd_out_what_was_observed():
+    case = after(3).believing("h", tuple(f"{number} " + "b" * 590 for number in range(30)), ("q",) * 40)
+    text = case.render(3_000)
+    assert "[… notes cut at the limit]" in text and '<untrusted-text from="observation 3">' in text
+    assert len(text) <= 3_000
+
+
 def test_only_references_of_the_case_file_are_resolved():
     case = after(2)
     assert case.resolve("#2") == case.resolve("2") == case.resolve(sha("2")[:12]) == sha("2")

@@ -51,6 +51,12 @@ def test_a_line_appended_at_the_end_leaves_one_last_newline(tree_of):
 def test_lines_with_other_endings_in_a_mixed_file_stay_as_they_were(tree_of):
     before = b"a\r\nb\nc\r\nd\ne\r\nf\r\n"
     assert edited(tree_of, before, "b\nc\nd\n", "b\nC\nd\n") == b"a\r\nb\nC\r\nd\ne\r\nf\r\n"
+    assert edited(tree_of, b"a\r\nb\r\nc\n", "c\n", "C\nx\n") == b"a\r\nb\r\nC\nx\r\n"
+
+
+def test_a_file_without_last_newline_has_none_when_its_last_line_is_taken_away(tree_of):
+    assert edited(tree_of, b"one\r\ntwo", "two", "") == b"one"
+    assert edited(tree_of, b"one\r\ntwo", "two", "\n\n") == b"one"
 
 
 def test_a_byte_order_mark_is_kept(tree_of):
@@ -377,7 +383,11 @@ def test_an_exact_edit_changes_nothing_outside_its_lines_and_nothing_about_the_e
     if plain.count(old) == 1 and text != raw:
         at = plain.index(old)
         before, behind = plain.count("\n", 0, at), plain.count("\n", at + len(old))
-        assert text.split("\n")[:before] == raw.split("\n")[:before]
+        stays = "".join(line + "\n" for line in raw.split("\n")[:before])
+        if behind == 0 and not raw.endswith("\n"):
+            # Where nothing is left of the last line, the one before it is the last now and ends as that did.
+            stays = stays.rstrip("\r\n")
+        assert text.startswith(stays)
         assert behind <= 1 or text.split("\n")[-behind + 1 :] == raw.split("\n")[-behind + 1 :]
     assert not text or text.endswith("\n") == raw.endswith("\n")
 

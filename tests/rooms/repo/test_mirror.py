@@ -76,6 +76,7 @@ def test_an_error_of_the_remote_is_told_by_its_reason_and_without_the_token(git_
     with pytest.raises(kind, match=words) as caught:
         mirror.fetch(git_server.remote(), commit)
     assert "shop.git" in str(caught.value)
+    assert not [path for _, path in git_server.asked if "elsewhere" in path], "a redirect was followed"
     assert_nowhere(TOKEN, str(caught.value), repr(caught.value), repr(caught.value.__cause__))
 
 

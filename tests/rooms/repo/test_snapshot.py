@@ -9,7 +9,7 @@ from app.core.verdict import Allowed, Refused
 from worker.repo import reading
 from worker.repo.difference import unified_diff
 from worker.repo.edits import Overlay
-from worker.repo.export import materialise
+from worker.repo.export import TreeWriter, materialise
 from worker.repo.fence import Create, Delete, Fence, Move, Replace
 from worker.repo.searching import Query
 from worker.repo.snapshot import Snapshot, TooLarge, UnsafeTree
@@ -292,6 +292,21 @@ def _contents(directory):
         for path in directory.rglob("*")
         if path.is_file()
     }
+
+
+def test_a_link_where_a_folder_is_needed_ends_the_writing_and_leads_nowhere(tmp_path):
+    outside, tree = tmp_path / "outside", tmp_path / "tree"
+    outside.mkdir()
+    tree.mkdir()
+    with TreeWriter(tree) as writer:
+        writer.write("data", "120000", b"../outside")
+        writer.write("fresh", "120000", b"../outside/new")
+        for path in ("data/x.conf", "data/deep/x.conf", "fresh"):
+            with pytest.raises(OSError, match=""):
+                writer.write(path, "100644", b"x")
+        with pytest.raises(OSError, match=""):
+            writer.folder("data")
+    assert list(outside.iterdir()) == []
 
 
 def test_nothing_is_left_of_a_directory_that_could_not_be_materialised(snapshot_of, tmp_path):
