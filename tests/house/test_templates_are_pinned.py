@@ -1,13 +1,16 @@
 """Released plan templates never change: a changed file needs a new version."""
 
 import json
+import re
 
 import pytest
 
 from app.core.template import HOME, folder_digest, read_template
+from worker.evidence.untrusted import fence
 
 RELEASED = json.loads((HOME / "released.json").read_text("utf-8"))
 FOLDERS = sorted(path for path in HOME.glob("*/*") if path.is_dir() and path.name != "__pycache__")
+MARKS = set(re.findall(r"</?[a-z-]+", fence("label", "text")))
 MODEL_TOOLS = {
     "planner.md": "list_files search symbols read_file history reopen scout submit_plan ask_author give_up",
     "executor.md": "read_file search replace create_file delete_file move_file step_done cannot",
@@ -37,5 +40,5 @@ def test_a_released_template_can_be_read_and_its_prompts_name_the_tools(folder):
     for name, tools in MODEL_TOOLS.items():
         prompt = getattr(template.prompts, name.removesuffix(".md"))
         assert [tool for tool in tools.split() if f"`{tool}" not in prompt] == [], name
-        assert "<<<data" in prompt, f"{name} does not say what the marks of data mean"
+        assert all(mark in prompt for mark in MARKS), f"{name} does not say what the marks of data mean"
         assert "no shell" in prompt, name

@@ -10,7 +10,6 @@ from app.core.budget import Cap, Meter, Spent
 from infra.scripted_model.server import ScriptedModel
 from worker.model.client import Access, Model, ModelUnavailable, Tool
 from worker.model.conversation import Answer, Cause, Done, Failed, Finished, GaveUp, Limits, Opening, converse
-from worker.model.fence import CLOSES, OPENS, fenced
 
 PATH = {
     "type": "object",
@@ -190,14 +189,3 @@ def test_whatever_the_model_does_the_loop_is_bounded_and_only_valid_whole_calls_
         whole = [turn for turn in served if turn.get("calls") in (READ["calls"], LOST["calls"], DONE["calls"])]
         assert len(desk.asked) == len(whole)
         assert isinstance(end, Finished) == (DONE["calls"] in [turn.get("calls") for turn in served])
-
-
-PIECES = st.lists(st.sampled_from([OPENS, CLOSES, "data>", ">>", "\n", "x", "<<<"])).map("".join)
-
-
-@given(PIECES, PIECES)
-def test_fenced_text_cannot_close_its_fence(label, text):
-    shown = fenced(label, text)
-    assert shown.count(CLOSES) == 1
-    assert shown.endswith("\n" + CLOSES)
-    assert shown.count(OPENS) == 1
