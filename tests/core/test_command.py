@@ -1,0 +1,104 @@
+"""Commands: what a comment asks for, and everything that only looks like asking."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.core.command import Command, Misspelt, NoCommand, Several, Verb, read
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "/approve",
+        "/approve\r\n",
+        "\n\n/approve   ",
+        "/approve\n<!-- sync:root -->",
+        "<!-- mail gateway -->\n/approve",
+        "Looks right to me.\n\n/approve",
+        "/APPROVE",
+        "\u200b/approve\ufeff",
+        "> why this file?\n\nBecause.\n\n/approve",
+        "```\nsome log\n```\n/approve",
+    ],
+)
+def test_an_approval_alone_on_a_line_is_a_command(text: str) -> None:
+    """Case AP-03."""
+    assert read(text) == Command(Verb.APPROVE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "> /approve\n\nnot yet, please",
+        "On Tuesday, 3 March 2026 at 10:12, theo <theo@example.org> wrote:\n\n> /approve",
+        "On Tue, Mar 3, 2026 theo wrote:\n/approve",
+        "-----Original Message-----\n/approve",
+        "> quoted\n/approve",
+        "```\n/approve\n```",
+        "~~~~\n/approve\n~~~\n/approve\n~~~~",
+        "    /approve",
+        "\t/approve",
+        "<!-- /approve -->",
+        "<!--\n/approve",
+        "I would not /approve this",
+        "`/approve`",
+        "- /approve",
+        "approve",
+        "",
+    ],
+)
+def test_quoted_fenced_hidden_or_mentioned_commands_ask_for_nothing(text: str) -> None:
+    """Case AP-01."""
+    assert read(text) == NoCommand()
+
+
+@pytest.mark.parametrize("text", ["/aprove", "/approved", "/aproove"])
+def test_a_misspelt_command_is_recognised_and_not_followed(text: str) -> None:
+    """Case AP-03."""
+    reading = read(text)
+    assert isinstance(reading, Misspelt)
+    assert reading.meant is Verb.APPROVE
+
+
+@pytest.mark.parametrize("text", ["/approve if the tests pass", "/approve no", "/approve v1", "/approve ../x"])
+def test_an_approval_with_conditions_approves_nothing(text: str) -> None:
+    assert isinstance(read(text), Misspelt)
+
+
+def test_an_approval_may_name_a_digest_also_in_a_code_span() -> None:
+    assert read("/approve 0123abcDEF45") == Command(Verb.APPROVE, "0123abcDEF45")
+    assert read("/approve `0123abcdef45`") == Command(Verb.APPROVE, "0123abcdef45")
+
+
+def test_the_words_behind_revise_are_kept() -> None:
+    assert read("/revise use the retries option") == Command(Verb.REVISE, "use the retries option")
+
+
+def test_two_different_commands_are_not_followed() -> None:
+    assert read("/approve\n/reject") == Several((Verb.APPROVE, Verb.REJECT))
+
+
+def test_the_same_command_twice_is_one() -> None:
+    assert read("/cancel\n/cancel") == Command(Verb.CANCEL)
+
+
+def test_another_bots_command_is_none_of_ours() -> None:
+    assert read("/lgtm") == NoCommand()
+    assert read("/assign @somebody") == NoCommand()
+
+
+@given(st.text(max_size=400))
+def test_any_text_is_read_without_an_error(text: str) -> None:
+    assert isinstance(read(text), Command | Misspelt | Several | NoCommand)
+
+
+@given(st.lists(st.text(alphabet=st.characters(exclude_characters="\r\n"), max_size=60), max_size=6))
+def test_nothing_within_a_quotation_is_ever_a_command(lines: list[str]) -> None:
+    quoted = "\n".join(f"> {line}" for line in [*lines, "/approve"])
+    assert read(quoted) == NoCommand()
+
+
+@given(st.text(alphabet=st.characters(exclude_characters="`~\r\n"), max_size=80))
+def test_nothing_within_a_fence_is_ever_a_command(text: str) -> None:
+    assert read(f"```\n{text}\n/approve\n```") == NoCommand()

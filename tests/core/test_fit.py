@@ -1,0 +1,190 @@
+"""What fits: a plan into its template and policy, a patch into its plan, a report into its checks."""
+
+from typing import Any
+
+import pytest
+
+from app.core.fit import is_test, no_secrets, patch_fits, plan_fits
+from app.core.patch import FileChange, Patch
+from app.core.plan import Check, Expectation
+from app.core.policy import Policy, Spending
+from app.core.report import CheckRun, Report, When, checks_shown
+from app.core.template import read_template, template_folder
+from app.core.verdict import Allowed, Refused
+from tests.fakes.plans import BASE, plan
+
+TEMPLATE = read_template(template_folder("bugfix"))
+STEPS = [step.model_dump(mode="json") for step in plan().steps]
+
+
+def step(id: int, kind: str, path: str, **more: Any) -> dict[str, Any]:
+    return {"id": id, "kind": kind, "path": path, "intent": "i", "done_when": "d", **more}
+
+
+def change(path: str, kind: str = "change", **more: Any) -> FileChange:
+    values: dict[str, Any] = {"kind": kind, "path": path, "mode": "100644", "content_ref": "1" * 64, "added_lines": 2}
+    if kind != "create":
+        values["base_blob"] = "2" * 40
+    if kind == "delete":
+        values["content_ref"] = None
+    return FileChange(**(values | more))
+
+
+def patch(*changes: FileChange) -> Patch:
+    return Patch(base_commit=BASE, changes=changes)
+
+
+WHOLE = (change("src/sizes.py"), change("tests/test_sizes.py"))
+
+
+def test_a_good_plan_fits() -> None:
+    assert plan_fits(plan(), TEMPLATE, Policy()) == Allowed()
+
+
+@pytest.mark.parametrize(
+    ("steps", "words"),
+    [
+        ([step(1, "change", ".github/workflows/ci.yml"), *STEPS[1:]], "workflow"),
+        ([step(1, "change", "../outside.py"), *STEPS[1:]], "`..`"),
+        ([step(1, "create", ".git/config"), *STEPS[1:]], "git directory"),
+        ([step(1, "change", ".github/countersign.yml"), *STEPS[1:]], "policy"),
+        ([step(1, "change", "CODEOWNERS"), *STEPS[1:]], "code owners"),
+        ([step(1, "change", "poetry.lock"), *STEPS[1:]], "lock file"),
+        ([STEPS[0]], "regression test"),
+        ([step(1, "create", "a.py"), step(2, "create", "a.py"), step(3, "change", "tests/test_a.py")], "more than one"),
+    ],
+)
+def test_a_plan_with_a_step_that_must_not_be_is_refused(steps: list[dict[str, Any]], words: str) -> None:
+    refused = plan_fits(plan(steps=steps), TEMPLATE, Policy())
+    assert isinstance(refused, Refused)
+    assert words in str(refused)
+
+
+def test_a_lock_file_may_be_touched_where_the_plan_says_so() -> None:
+    steps = [step(1, "change", "poetry.lock"), step(2, "change", "tests/test_sizes.py")]
+    assert plan_fits(plan(steps=steps, protected_paths=["poetry.lock"]), TEMPLATE, Policy()) == Allowed()
+    lifted = plan(steps=[step(1, "change", "CODEOWNERS"), STEPS[1]], protected_paths=["CODEOWNERS"])
+    assert isinstance(plan_fits(lifted, TEMPLATE, Policy()), Refused)
+
+
+def test_policy_forbids_paths_and_bounds_budgets() -> None:
+    assert isinstance(plan_fits(plan(), TEMPLATE, Policy(forbidden_paths=("src/*",))), Refused)
+    assert isinstance(plan_fits(plan(), TEMPLATE, Policy(budget=Spending(files=2))), Refused)
+    assert isinstance(plan_fits(plan(hosts=["example.org:443"]), TEMPLATE, Policy()), Refused)
+
+
+def test_a_patch_of_exactly_the_plan_fits() -> None:
+    assert patch_fits(plan(), patch(*WHOLE)) == Allowed()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ((*WHOLE, change("src/other.py")), "does not name"),
+        ((*WHOLE, change("src/new.py", "create")), "does not name"),
+        ((WHOLE[0],), "left no change"),
+        ((change("src/sizes.py", "delete"), WHOLE[1]), "does not say to delete"),
+        ((), "empty"),
+        ((change("src/sizes.py", added_lines=59), change("tests/test_sizes.py", removed_lines=2)), "changed lines"),
+        ((*WHOLE, change(".github/workflows/x.yml", "create")), "workflow"),
+    ],
+)
+def test_a_patch_that_holds_anything_else_or_less_is_refused(changes: tuple[FileChange, ...], words: str) -> None:
+    refused = patch_fits(plan(), patch(*changes))
+    assert isinstance(refused, Refused)
+    assert words in str(refused)
+
+
+def test_a_patch_on_another_commit_is_refused() -> None:
+    assert isinstance(patch_fits(plan(), Patch(base_commit="c" * 40, changes=WHOLE)), Refused)
+
+
+def test_a_sibling_test_may_be_changed_or_made_without_being_named() -> None:
+    only = plan(steps=[STEPS[0], step(2, "change", "tests/test_units.py")])
+    changes = (change("src/sizes.py"), change("tests/test_units.py"), change("src/test_sizes.py", "create"))
+    assert patch_fits(only, patch(*changes)) == Allowed()
+    gone = (change("src/sizes.py"), change("tests/test_units.py"), change("tests/test_sizes.py", "delete"))
+    assert isinstance(patch_fits(only, patch(*gone)), Refused)
+
+
+def test_a_move_is_told_by_both_its_ends() -> None:
+    moving = plan(steps=[step(1, "move", "src/a.py", to="src/b.py"), STEPS[1]])
+    there = change("src/b.py", "move", old_path="src/a.py")
+    assert patch_fits(moving, patch(there, WHOLE[1])) == Allowed()
+    elsewhere = change("src/c.py", "move", old_path="src/a.py")
+    assert isinstance(patch_fits(moving, patch(elsewhere, WHOLE[1])), Refused)
+
+
+@pytest.mark.parametrize(
+    "secret",
+    [
+        "-----BEGIN RSA PRIVATE KEY-----",
+        "ghs_" + "a" * 40,
+        "ghs_123_" + "ey.J-_" * 20,
+        "sk-ant-" + "x" * 30,
+        "AKIAABCDEFGHIJKLMNOP",
+    ],
+)
+def test_a_credential_that_is_new_in_a_file_is_refused(secret: str) -> None:
+    assert isinstance(no_secrets("a.py", b"", f"x = '{secret}'".encode()), Refused)
+    assert no_secrets("a.py", secret.encode(), f"x = '{secret}'".encode()) == Allowed()
+
+
+@pytest.mark.parametrize(
+    "path", ["tests/a.py", "src/test_a.py", "a_test.go", "web/x.spec.ts", "src/FooTest.java", "test/a"]
+)
+def test_tests_are_known_by_their_names(path: str) -> None:
+    assert is_test(path)
+    assert not is_test(f"src/con{path.replace('/', '').replace('test', 'x').replace('Test', 'x').replace('spec', 'x')}")
+
+
+CHECK = plan().checks[0]
+
+
+def ran(when: When, exit_status: int | None, ended: str = "exited", check: Check = CHECK) -> CheckRun:
+    return CheckRun(
+        name=check.name,
+        argv=check.argv,
+        when=when,
+        ended=ended,
+        exit_status=exit_status,
+        seconds=1,
+        output_ref="1" * 64,
+    )
+
+
+def report(*runs: CheckRun) -> Report:
+    return Report(runs=runs, diff_ref="2" * 64, changed_lines=1)
+
+
+def test_a_regression_test_must_fail_without_the_fix_and_pass_with_it() -> None:
+    good = report(ran(When.TESTS_ONLY, 1), ran(When.AFTER, 0))
+    assert checks_shown((CHECK,), good) == Allowed()
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        (),
+        (ran(When.AFTER, 0),),
+        (ran(When.TESTS_ONLY, 1),),
+        (ran(When.TESTS_ONLY, 0), ran(When.AFTER, 0)),
+        (ran(When.TESTS_ONLY, 1), ran(When.AFTER, 1)),
+        (ran(When.TESTS_ONLY, None, "timeout"), ran(When.AFTER, 0)),
+        (ran(When.TESTS_ONLY, 1), ran(When.AFTER, None, "memory")),
+        (ran(When.BEFORE, 1), ran(When.AFTER, 0)),
+    ],
+)
+def test_anything_less_shows_nothing(runs: tuple[CheckRun, ...]) -> None:
+    assert isinstance(checks_shown((CHECK,), report(*runs)), Refused)
+
+
+def test_another_command_under_the_same_name_shows_nothing() -> None:
+    other = CHECK.model_copy(update={"argv": ("/bin/true",), "expect": Expectation.PASSES})
+    assert isinstance(
+        checks_shown((CHECK,), report(ran(When.TESTS_ONLY, 1, check=other), ran(When.AFTER, 0, check=other))), Refused
+    )
+
+
+def test_a_plan_without_checks_is_not_shown_to_work() -> None:
+    assert isinstance(checks_shown((), report()), Refused)
