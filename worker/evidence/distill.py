@@ -67,6 +67,8 @@ def _any_output(lines: Sequence[str]) -> list[int]:
 
 
 _DECISIVE = re.compile(r"(?:FAILED|ERROR) |INTERNALERROR>|ERROR:|E  +\S*(?:Error|Exception)")
+_CLOSING = re.compile(r"=+ short test summary info =+$")
+_PRINTED = re.compile(r"-{3,} Captured .+ -{3,}$")
 _TITLE = re.compile(r"_{3,} .+ _{3,}$")
 _SECTION = re.compile(r"=+ .+ =+$")
 _COUNTS = re.compile(r"(?:=+ )?(?:\d+ (?:passed|failed|error|skipped|warning|deselected|xfailed|xpassed)|no tests ran)")
@@ -75,25 +77,38 @@ _PROGRESS = re.compile(r"\S+\.py [.FEsxXp]+\s*(?:\[ *\d+%\])?$|[.FEsxXp]+\s*(?:\
 _PASSED = re.compile(r"PASSED |.* PASSED(?: +\[ *\d+%\])?$")
 
 
+_PRINTED_PART = "printed by a test"
+
+
 def _pytest(lines: Sequence[str]) -> list[int]:
-    """Counts and failed ids, then assertion lines and places, then the code around them; passing tests never."""
+    """The closing summary, then assertion lines and places, then the code around them; passing tests never.
+
+    What a test printed comes last, since it may look like a summary itself (the tests of test runners do).
+    """
+    closing = max((number for number, line in enumerate(lines) if _CLOSING.match(line)), default=len(lines))
+    last = max((number for number, line in enumerate(lines) if _COUNTS.match(line)), default=-1)
     ranks = []
-    part = ""
-    for line in lines:
-        if _SECTION.match(line) or _TITLE.match(line):
-            part = line.strip("=_ -").lower() if _SECTION.match(line) else part
-            ranks.append(0 if _COUNTS.match(line) else 2)
-        elif _PASSED.match(line) or _PROGRESS.match(line) or part.startswith("warnings summary"):
-            ranks.append(_NEVER)
-        elif _COUNTS.match(line) or re.match(
-            r"(?:FAILED|ERROR) |INTERNALERROR>|ERROR:|E  +\S*(?:Error|Exception)", line
-        ):
-            ranks.append(0)
-        elif line.startswith(("E ", "> ")) or _PLACE.match(line):
-            ranks.append(1)
-        else:
-            ranks.append(3 if part.startswith(("failures", "errors")) else 4)
+    part, printed = "", False
+    for number, line in enumerate(lines):
+        if _SECTION.match(line) and not printed:
+            part = line.strip("= ").lower()
+        printed = number < closing and (bool(_PRINTED.match(line)) or (printed and not _TITLE.match(line)))
+        ranks.append(-1 if number == last else _pytest_rank(line, _PRINTED_PART if printed else part))
     return ranks
+
+
+def _pytest_rank(line: str, part: str) -> int:
+    if _PASSED.match(line) or _PROGRESS.match(line) or part.startswith(("warnings summary", "passes")):
+        return _NEVER
+    if part == _PRINTED_PART:
+        return 5
+    if _COUNTS.match(line) or _DECISIVE.match(line):
+        return 0
+    if line.startswith(("E ", "> ")) or _PLACE.match(line):
+        return 1
+    if _SECTION.match(line) or _TITLE.match(line):
+        return 2
+    return 3 if part in ("failures", "errors") else 4
 
 
 _RANKS: dict[str, _Ranks] = {"pytest": _pytest}
@@ -106,13 +121,14 @@ def _chosen(lines: Sequence[str], ranks: Sequence[int], limit: int) -> Distilled
     """Lines by rank, as they fit, in the order they stood; each gap says how many lines it holds."""
     room = limit - _GAP
     taken: set[int] = set()
-    for rank in sorted(set(ranks) - {_NEVER}):
-        for number in (number for number, own in enumerate(ranks) if own == rank):
-            neighbours = (number - 1 in taken) + (number + 1 in taken)
-            cost = min(len(lines[number]), LINE_CHARACTERS + 30) + 1 + (_GAP if neighbours == 0 else 0)
-            if cost <= room:
-                taken.add(number)
-                room -= cost
+    for number in sorted((number for number, rank in enumerate(ranks) if rank != _NEVER), key=lambda each: ranks[each]):
+        if room <= 0:
+            break
+        neighbours = (number - 1 in taken) + (number + 1 in taken)
+        cost = min(len(lines[number]), LINE_CHARACTERS + 30) + 1 + (_GAP if neighbours == 0 else 0)
+        if cost <= room:
+            taken.add(number)
+            room -= cost
     out: list[str] = []
     last = -1
     for number in [*sorted(taken), len(lines)]:
