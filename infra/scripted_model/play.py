@@ -127,7 +127,7 @@ class Play:
         delay = float(fields.get("delay", 0))
         if "error" in fields:
             wait = {"retry-after": str(fields["retry_after"])} if "retry_after" in fields else {}
-            return error(int(fields["error"]), "Scripted fault", wait, delay)
+            return error(int(fields["error"]), str(fields.get("message", "Scripted fault")), wait, delay)
         if "raw" in fields:
             return Answer(200, str(fields["raw"]).encode(), {"content-type": "text/html"}, delay)
         said = [{"type": "text", "text": fields["text"]}] if fields.get("text") else []

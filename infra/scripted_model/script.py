@@ -32,7 +32,7 @@ ROLES: Mapping[str, str] = {
     "report": "scout",
 }
 _KINDS = ("text", "calls", "cut", "malformed", "refusal", "pause", "error", "raw")
-_TURN_FIELDS = frozenset({*_KINDS, "when", "delay", "repeat", "retry_after", "after_failure"})
+_TURN_FIELDS = frozenset({*_KINDS, "when", "delay", "repeat", "retry_after", "message", "after_failure"})
 _PART_FIELDS = frozenset({"role", "step", "about", "turns"})
 
 

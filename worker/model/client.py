@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from app.core.budget import Spent
 from worker.model.prices import Tokens, cost
+from worker.model.strict import strict_tools
 from worker.model.words import (
     AssistantTurn,
     Message,
@@ -106,7 +107,7 @@ class Model:
         self._access = access
         self._on_reply = on_reply
         self._client = _client(access.api_key, access.base_url, access.timeout_seconds)
-        self._strict: dict[str, object] = {"strict": True}
+        self._may_be_strict = True
 
     def ask(self, system: str, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Reply:
         """One billed reply, or a `ModelError`. Costs money: ask the meter first, charge `Reply.spent` afterwards.
@@ -122,8 +123,8 @@ class Model:
                 reply = _reply(raw, self.name, attempt)
                 break
             except Exception as error:
-                if self._strict and _strictness_refused(error):
-                    self._strict = {}
+                if self._may_be_strict and _strictness_refused(error):
+                    self._may_be_strict = False
                     continue
                 attempt.wait_or_raise(error, self.name)
         self._on_reply(reply)
@@ -139,7 +140,8 @@ class Model:
             "messages": [_message(one) for one in messages],
         }
         if tools:
-            body["tools"] = [_tool(tool) | self._strict for tool in tools]
+            strict = strict_tools(tools) if self._may_be_strict else frozenset()
+            body["tools"] = [_tool(tool) | ({"strict": True} if tool.name in strict else {}) for tool in tools]
         if len(messages) > 1:
             body["cache_control"] = _CACHED
         return body

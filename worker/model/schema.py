@@ -49,6 +49,16 @@ def faults(schema: Schema, value: object) -> list[str]:
     return [fault for fault, _ in zip(found, range(_SHOWN), strict=False)]
 
 
+def optional_fields(schema: Schema) -> int:
+    """How many fields, at any depth, may be left out."""
+    parts = cast(Mapping[str, Schema], schema.get("properties", {}))
+    inner = [*parts.values(), *cast(Mapping[str, Schema], schema.get("$defs", {})).values()]
+    inner += cast(list[Schema], schema.get("anyOf", []))
+    if "items" in schema:
+        inner.append(cast(Schema, schema["items"]))
+    return len(set(parts) - set(cast(list[str], schema.get("required", [])))) + sum(map(optional_fields, inner))
+
+
 class _Place:
     """Where in the value the check stands: the root schema (for `$ref`), a readable path, and the depth."""
 

@@ -174,13 +174,40 @@ def test_tools_are_strict_and_what_strictness_cannot_hold_is_said_in_words(serve
     assert "maxLength: 9" in sent["input_schema"]["properties"]["steps"]["items"]["description"]
 
 
+def with_optional_fields(name, count):
+    """A tool with this many fields that may be left out, one level down."""
+    inner = {
+        "type": "object",
+        "properties": {f"field_{number}": {"type": "string"} for number in range(count)},
+        "additionalProperties": False,
+    }
+    schema = {"type": "object", "properties": {"one": inner}, "required": ["one"], "additionalProperties": False}
+    return Tool(name, "More.", schema)
+
+
+@pytest.mark.parametrize(
+    ("tools", "strict"),
+    [
+        ([PLAN, *(with_optional_fields(f"more_{number}", 0) for number in range(25))], 20),
+        ([with_optional_fields("large", 25), PLAN, with_optional_fields("small", 24)], 2),
+        ([with_optional_fields("a", 13), with_optional_fields("b", 12)], 1),
+    ],
+)
+def test_no_more_tools_are_strict_than_the_api_takes(serve, model_at, tools, strict):
+    api = serve(GOOD)
+    assert model_at(api).ask("prompt", HELLO, tools, 500).attempts == 1
+    sent = api.requests[0]["body"]["tools"]
+    assert len(sent) == len(tools)
+    assert sum(tool.get("strict", False) for tool in sent) == strict
+
+
 def test_where_strict_schemas_are_turned_down_the_request_goes_again_without(serve, model_at):
-    api = serve(GOOD, GOOD)
-    many = [PLAN, *(Tool(f"extra_{number}", "More.", SCHEMA) for number in range(20))]
+    api = serve({"error": 400, "message": "The compiled grammar is too large."}, GOOD, GOOD)
     model = model_at(api)
-    reply = model.ask("prompt", HELLO, many, 500)
+    reply = model.ask("prompt", HELLO, [PLAN], 500)
     assert (reply.stopped, reply.attempts) == (Stopped.TOOL_USE, 2)
-    assert model.ask("prompt", HELLO, many, 500).attempts == 1
+    assert model.ask("prompt", [UserText("Look again.")], [PLAN], 500).attempts == 1
+    assert ["strict" in one["body"]["tools"][0] for one in api.requests] == [True, False, False]
 
 
 def test_a_reply_is_given_back_whole_before_its_tool_results(serve, model_at):
