@@ -55,6 +55,12 @@ def test_the_check_agrees_with_an_independent_validator(schema, value):
     assert (faults(schema, value) == []) == jsonschema_rs.validator_for(schema).is_valid(value)
 
 
+@pytest.mark.parametrize("kind", ["integer", "number"])
+def test_true_is_not_a_number(kind):
+    assert faults({"type": kind}, True) == [f"input must be of type {kind}."]
+    assert faults({"enum": [1]}, True) != []
+
+
 def test_a_reference_is_followed_and_recursion_ends():
     schema = {
         "$defs": {
