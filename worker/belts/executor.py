@@ -23,6 +23,7 @@ from worker.repo.difference import file_changes, unified_diff
 from worker.repo.edits import Overlay
 from worker.repo.snapshot import Snapshot
 from worker.repo.symbols import SymbolCache
+from worker.repo.syntax import broken_at
 from worker.repo.tools import ReadTools
 
 DIFF_SHOWN = 60_000
@@ -94,7 +95,7 @@ def execute(plan: Plan, bench: Bench, meter: Meter) -> Made | Stopped:
     before = bench.prover.run_all(plan, (), When.BEFORE)
     if isinstance(before, Refused):
         return Stopped(before)
-    overlay = Overlay(bench.snapshot)
+    overlay = Overlay(bench.snapshot, broken_at)
     walked = _walk(plan, overlay, bench, meter)
     if isinstance(walked, Refused):
         return Stopped(walked, _report(plan, overlay, bench, before))
