@@ -292,7 +292,7 @@ def node_id(prefix: str, number: int) -> str:
 
 def number_of_node(node: str) -> tuple[str, int] | None:
     """The prefix and number inside `node_id`, or None when it is not one of ours."""
-    prefix, _, text = node.rpartition("_")
+    prefix, _, text = node.partition("_")
     try:
         return prefix, int.from_bytes(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)), "big")
     except ValueError:

@@ -1,8 +1,10 @@
 """A running twin: the application put together, served by uvicorn on loopback."""
 
+import socket
 import threading
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import uvicorn
@@ -96,13 +98,18 @@ class Twin:
     @classmethod
     def start(cls, folder: Path, wish: AppWish = AppWish(), port: int = 0) -> "Twin":
         """A twin that answers on a free port (or `port`); RuntimeError when it does not come up."""
+        try:
+            listener = socket.create_server(("127.0.0.1", port))
+        except OSError as problem:
+            raise RuntimeError(f"port {port} cannot be had: {problem.strerror}") from problem
         twin = cls(folder, wish)
+        twin.forge.world.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         twin.forge.webhooks.start()
-        config = uvicorn.Config(
-            application(twin.forge), host="127.0.0.1", port=port, log_level="error", lifespan="off", access_log=False
-        )
+        config = uvicorn.Config(application(twin.forge), log_level="error", lifespan="off", access_log=False)
         twin._server = uvicorn.Server(config)
-        twin._thread = threading.Thread(target=twin._server.run, name="twin", daemon=True)
+        twin._thread = threading.Thread(
+            target=twin._server.run, kwargs={"sockets": [listener]}, name="twin", daemon=True
+        )
         twin._thread.start()
         twin._wait()
         return twin
@@ -112,17 +119,15 @@ class Twin:
         limit = time.monotonic() + STARTING_SECONDS
         while not self._server.started:
             if time.monotonic() > limit or not self._thread.is_alive():
-                raise RuntimeError("the twin did not start; is the port taken?")
+                raise RuntimeError("the twin did not start")
             time.sleep(0.005)
-        port = self._server.servers[0].sockets[0].getsockname()[1]
-        self.forge.world.url = f"http://127.0.0.1:{port}"
 
     @property
     def url(self) -> str:
         """Where REST, GraphQL, git and the pages answer."""
         return self.forge.world.url
 
-    @property
+    @cached_property
     def control(self) -> TwinControl:
         """A client for the human and control calls."""
         return TwinControl(self.url)

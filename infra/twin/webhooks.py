@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 
+from infra.twin.control import plain_only
 from infra.twin.permissions import RANK
 from infra.twin.shapes import repository, user
 from infra.twin.state import Actor, App, Installation, Repo, World, node_id, stamp
@@ -201,7 +202,7 @@ class Webhooks:
         return False
 
     def _deliver_all(self) -> None:
-        with httpx.Client(timeout=self.seconds_to_answer, trust_env=False) as client:
+        with httpx.Client(trust_env=False, verify=plain_only()) as client:
             while (number := self._waiting.get()) is not None:
                 with self._world.lock:
                     one = self.find(number)

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 ERROR = {
     "type": "object",
     "required": ["message", "documentation_url", "status"],
-    "properties": {"message": {"type": "string"}, "status": {"type": "string"}, "documentation_url": {"type": "string"}},
+    "properties": {name: {"type": "string"} for name in ("message", "status", "documentation_url")},
 }
 API, WEBHOOKS = "openapi.cut.json.gz", "webhooks.cut.json.gz"
 MISTAKES = {("apps/list-installations", 200): ("components", "x-corrected", "installations")}
@@ -88,17 +88,20 @@ def _patterns() -> list[tuple[Operation, re.Pattern[str]]]:
     found = []
     for one in OPERATIONS:
         parts = re.split(r"(\{[a-z_]+(?::path)?\})", one.path)
-        pattern = "".join(
-            (".+" if part.endswith(":path}") else "[^/]+") if part.startswith("{") else re.escape(part) for part in parts
-        )
-        found.append((one, re.compile(f"^{pattern}$")))
+        found.append((one, re.compile("".join(map(_pattern, parts)))))
     return found
+
+
+def _pattern(part: str) -> str:
+    if part.startswith("{"):
+        return ".+" if part.endswith(":path}") else "[^/]+"
+    return re.escape(part)
 
 
 def operation_of(method: str, path: str) -> Operation | None:
     """The operation that a request calls, or None for what GitHub's REST description does not know."""
     by_id = re.sub(r"^/repositories/\d+", "/repos/o/r", path)
-    return next((one for one, pattern in _patterns() if one.method == method and pattern.match(by_id)), None)
+    return next((one for one, pattern in _patterns() if one.method == method and pattern.fullmatch(by_id)), None)
 
 
 def problems_of_answer(method: str, path: str, status: int, value: Any) -> list[str]:

@@ -17,8 +17,13 @@ SENTENCE = (
 
 def _git(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     environment = {
-        "PATH": os.environ["PATH"], "HOME": "/nonexistent", "GIT_TERMINAL_PROMPT": "0", "GIT_AUTHOR_NAME": "kit",
-        "GIT_AUTHOR_EMAIL": "kit@localhost", "GIT_COMMITTER_NAME": "kit", "GIT_COMMITTER_EMAIL": "kit@localhost",
+        "PATH": os.environ["PATH"],
+        "HOME": "/nonexistent",
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_AUTHOR_NAME": "kit",
+        "GIT_AUTHOR_EMAIL": "kit@localhost",
+        "GIT_COMMITTER_NAME": "kit",
+        "GIT_COMMITTER_EMAIL": "kit@localhost",
     }
     return subprocess.run(["git", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
@@ -41,7 +46,11 @@ def test_a_commit_without_author_fields_is_signed_by_github_and_one_with_them_is
     author = {"name": "kit", "email": "kit@localhost"}
     unsigned = yard.call("POST", "/git/commits", headers, {**plain, "author": author}).json()
     assert unsigned["verification"] == {
-        "verified": False, "reason": "unsigned", "signature": None, "payload": None, "verified_at": None
+        "verified": False,
+        "reason": "unsigned",
+        "signature": None,
+        "payload": None,
+        "verified_at": None,
     }
 
 

@@ -37,7 +37,14 @@ def _payloads(yard: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     ("role", "legacy"),
-    [("admin", "admin"), ("maintain", "write"), ("write", "write"), ("triage", "read"), ("read", "read"), ("none", "none")],
+    [
+        ("admin", "admin"),
+        ("maintain", "write"),
+        ("write", "write"),
+        ("triage", "read"),
+        ("read", "read"),
+        ("none", "none"),
+    ],
 )
 def test_the_permission_endpoint_gives_the_legacy_level_and_the_true_role(yard: Any, role: str, legacy: str) -> None:
     yard.control.add_user("kit")
@@ -105,7 +112,8 @@ def test_a_locked_conversation_takes_no_word_of_the_app_and_no_reaction_of_anybo
     yard.control.lock_issue(REPO, 1, "mira")
     refused = yard.call("POST", "/issues/1/comments", headers, {"body": "more"})
     assert (refused.status_code, refused.json()["message"]) == (
-        403, "Unable to create comment because issue is locked."
+        403,
+        "Unable to create comment because issue is locked.",
     )
     with pytest.raises(TwinRefused):
         yard.control.react(comment["id"], "+1", "mira")
@@ -124,9 +132,9 @@ def test_an_archived_repository_takes_nothing(yard: Any) -> None:
         ("POST", "/git/refs", {"ref": "refs/heads/x", "sha": "0" * 40}),
     ):
         refused = yard.call(method, tail, headers, body)
-        assert (refused.status_code, refused.json()["message"]) == (
-            403, "Repository was archived so is read-only."
-        ), tail
+        assert (refused.status_code, refused.json()["message"]) == (403, "Repository was archived so is read-only."), (
+            tail
+        )
 
 
 def test_a_body_that_is_too_long_is_refused_with_githubs_words(yard: Any) -> None:

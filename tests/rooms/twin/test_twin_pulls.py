@@ -44,7 +44,8 @@ def test_drafts_can_be_unsupported(yard: Any) -> None:
     yard.control.change_repo(REPO, drafts=False)
     refused = yard.call("POST", "/pulls", headers, WISH)
     assert (refused.status_code, refused.json()["message"]) == (
-        422, "Draft pull requests are not supported in this repository."
+        422,
+        "Draft pull requests are not supported in this repository.",
     )
     made = yard.call("POST", "/pulls", headers, {**WISH, "draft": False})
     assert made.status_code == 201 and made.json()["draft"] is False

@@ -59,7 +59,9 @@ def test_an_expired_a_revoked_and_an_unknown_token_are_401(yard: Any) -> None:
     assert yard.call("GET", "", headers).status_code == 200
     yard.control.set_clock(3601)
     assert yard.call("GET", "", headers).json() == {
-        "message": "Bad credentials", "documentation_url": "https://docs.github.com/rest", "status": "401"
+        "message": "Bad credentials",
+        "documentation_url": "https://docs.github.com/rest",
+        "status": "401",
     }
     yard.control.set_clock(0)
     assert yard.http.delete("/installation/token", headers=headers).status_code == 204
@@ -85,7 +87,7 @@ def test_a_token_without_a_permission_gets_403_that_names_it_for_every_operation
         below = {
             name: ("read" if needed.get(name) == "write" else level)
             for name, level in granted.items()
-            if not (needed.get(name) == "read") and name != "metadata"
+            if needed.get(name) != "read" and name != "metadata"
         }
         assert all(RANK[below.get(name, "none")] < RANK[level] for name, level in needed.items())
         path = operation.path.replace("{owner}", "octo").replace("{repo}", "demo").replace(":path}", "}")
