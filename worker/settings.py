@@ -27,6 +27,7 @@ EXECUTOR_MODEL = "claude-sonnet-5-5"
 SCOUT_MODEL = "claude-haiku-5-5"
 DEFAULT_API = "https://api.github.com"
 DEFAULT_MINT_PORT = 8010
+DEFAULT_BWRAP = "/usr/bin/bwrap"
 MODEL_KEY = "ANTHROPIC_API_KEY"
 
 
@@ -76,6 +77,8 @@ class BeltSettings:
     model: ModelSettings | None
     registry: Mapping[str, str] = field(default_factory=dict)
     """What the package clients' own configuration says in this environment; for prepared check environments."""
+    bwrap: Path = Path(DEFAULT_BWRAP)
+    """The bubblewrap that seals the box."""
     lease: timedelta = timedelta(seconds=60)
     watch_seconds: float = 30.0
     threads: int = 2
@@ -146,6 +149,7 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         data_dir=data_dir(env),
         model=model_settings(env) if with_model else None,
         registry=env if belt is Belt.EXECUTOR else {},
+        bwrap=Path(env.get("COUNTERSIGN_BWRAP", "").strip() or DEFAULT_BWRAP),
         lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0)),
         watch_seconds=_seconds(env, "COUNTERSIGN_WATCH_SECONDS", 30.0),
     )

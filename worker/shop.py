@@ -35,7 +35,7 @@ Done = tuple[Sequence[Fact], str]
 
 
 def now() -> datetime:
-    """The time, aware and in UTC; the one place where a belt reads the clock for the ledger."""
+    """The time, aware and in UTC."""
     return datetime.now(UTC)
 
 
@@ -57,6 +57,8 @@ class Shop:
     ledger: Ledger
     doorbell: Doorbell
     mint: MintCaller
+    clock: Callable[[], datetime] = now
+    """The time by which claims, facts and deadlines go."""
 
     @property
     def belt(self) -> Belt:

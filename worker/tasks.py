@@ -4,7 +4,7 @@ import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from app.core.belts import Belt
 from app.core.facts import ApprovalVoided, ExecutionHeld, Expired, Fact
@@ -14,7 +14,7 @@ from app.core.verdict import Refused
 from app.ledger.outcomes import Claim, Recorded
 from worker.evidence.trace import Trace
 from worker.outcomes import Abandon, Held, Outcome, Retry, Void, Wait, outcome_of
-from worker.shop import Done, Shop, now
+from worker.shop import Done, Shop
 from worker.watching import Watch
 
 MOST_FAULTS = 5
@@ -28,7 +28,7 @@ _LOG = logging.getLogger("countersign.tasks")
 
 def work(shop: Shop, effect_id: int) -> None:
     """The effect is done and settled, given back with a reason, or abandoned aloud; or it was not ours to do."""
-    claim = shop.ledger.claim(effect_id, shop.belt, now(), shop.settings.lease)
+    claim = shop.ledger.claim(effect_id, shop.belt, shop.clock(), shop.settings.lease)
     if isinstance(claim, Refused):
         return
     if claim.attempts - claim.postponements > MOST_FAULTS:
@@ -52,11 +52,11 @@ def work(shop: Shop, effect_id: int) -> None:
 
 def sweep(shop: Shop, watch: Watch | None) -> None:
     """Rings what is owed and was not heard; the publisher also looks for thumbs and for what has expired."""
-    for effect_id in shop.ledger.owed(shop.belt, now()):
+    for effect_id in shop.ledger.owed(shop.belt, shop.clock()):
         shop.doorbell.ring([_Owed(shop, effect_id)])
     if watch is not None:
         _expire(shop)
-        watch.look(now())
+        watch.look(shop.clock())
     elif shop.ledger.any_open():
         # Work is coming: an idle product stays small, and a waiting person does not wait for imports.
         shop.warm()
@@ -81,14 +81,14 @@ class _Owed:
 
 
 def _expire(shop: Shop) -> None:
-    for run in shop.ledger.due_to_expire(now()):
-        recorded = shop.ledger.record(run, Expired(at=now()))
+    for run in shop.ledger.due_to_expire(shop.clock()):
+        recorded = shop.ledger.record(run, Expired(at=shop.clock()))
         if isinstance(recorded, Recorded):
             shop.doorbell.ring(recorded.rings)
 
 
 def _settle(shop: Shop, claim: Claim, facts: Sequence[Fact], outcome: str) -> None:
-    settled = shop.ledger.settle(claim, facts, outcome, now())
+    settled = shop.ledger.settle(claim, facts, outcome, shop.clock())
     if isinstance(settled, Refused):
         _LOG.warning("effect %s of %s was done, but its claim was lost: %s", claim.effect.kind, claim.run, settled)
         return
@@ -98,33 +98,33 @@ def _settle(shop: Shop, claim: Claim, facts: Sequence[Fact], outcome: str) -> No
 def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
     """What a failure leads to; every way is recorded."""
     match decided:
-        case Void(reason, remedy):
-            _settle(shop, claim, _voided(claim, reason, remedy), f"approval voided: {reason}")
+        case Void():
+            _settle(shop, claim, _voided(claim, decided, shop.clock()), f"approval voided: {decided.reason}")
         case Wait(seconds, reason) if claim.postponements < MOST_WAITS:
             if isinstance(decided, Held):
                 _hold(shop, claim, decided)
-            shop.ledger.postpone(claim, now() + timedelta(seconds=seconds), reason, now())
+            shop.ledger.postpone(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
         case Retry(reason) if claim.attempts - claim.postponements < MOST_FAULTS:
             pause = timedelta(seconds=2.0 ** (claim.attempts - claim.postponements))
-            shop.ledger.retry(claim, now() + pause, reason, now())
+            shop.ledger.retry(claim, shop.clock() + pause, reason, shop.clock())
         case Abandon(reason) | Wait(_, reason) | Retry(reason):
-            abandoned = shop.ledger.abandon(claim, reason, now())
+            abandoned = shop.ledger.abandon(claim, reason, shop.clock())
             if isinstance(abandoned, Recorded):
                 shop.doorbell.ring(abandoned.rings)
 
 
-def _voided(claim: Claim, reason: str, remedy: str) -> list[Fact]:
+def _voided(claim: Claim, void: Void, at: datetime) -> list[Fact]:
     if not isinstance(claim.state, Approved | Built):
         return []
     digest = claim.state.proposal.digest
-    return [ApprovalVoided(at=now(), plan_digest=digest, reason=reason, remedy=remedy)]
+    return [ApprovalVoided(at=at, plan_digest=digest, reason=void.reason, remedy=void.remedy)]
 
 
 def _hold(shop: Shop, claim: Claim, held: Held) -> None:
     """An approved plan that waits for a box is kept, and the waiting is said."""
     if isinstance(claim.state, Approved):
         digest = claim.state.proposal.digest
-        fact = ExecutionHeld(at=now(), plan_digest=digest, reason=held.reason, remedy=held.remedy)
+        fact = ExecutionHeld(at=shop.clock(), plan_digest=digest, reason=held.reason, remedy=held.remedy)
         recorded = shop.ledger.record(claim.run, fact)
         if isinstance(recorded, Recorded):
             shop.doorbell.ring(recorded.rings)
@@ -137,7 +137,7 @@ def _lease_kept(shop: Shop, claim: Claim) -> Iterator[None]:
 
     def renew() -> None:
         while not over.wait(shop.settings.lease.total_seconds() / 3):
-            if isinstance(shop.ledger.renew(claim, now(), shop.settings.lease), Refused):
+            if isinstance(shop.ledger.renew(claim, shop.clock(), shop.settings.lease), Refused):
                 return
 
     thread = threading.Thread(target=renew, name=f"lease of {claim.effect_id}", daemon=True)

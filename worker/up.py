@@ -61,7 +61,7 @@ HOLDS: Mapping[str, tuple[str, ...]] = {
     ),
     "mint": ("GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH", *_GITHUB),
     "planner": (*_MODELS, *_GITHUB, *_BELT),
-    "executor": (*_MODELS, *_GITHUB, *_BELT),
+    "executor": (*_MODELS, *_GITHUB, *_BELT, "COUNTERSIGN_BWRAP"),
     "publisher": (*_GITHUB, *_BELT),
     "beat": (),
 }

@@ -15,7 +15,7 @@ from app.core.template import read_template, template_folder
 from app.ledger.outcomes import Claim
 from worker.belts import executor
 from worker.belts.proving import BoxLost, Prover, scratch
-from worker.box.box import Box, open_box
+from worker.box.box import Box, BoxSettings, open_box
 from worker.box.checks import discover
 from worker.box.command import BoxUnavailable
 from worker.box.environment import (
@@ -29,7 +29,7 @@ from worker.evidence.trace import Trace
 from worker.outcomes import Held, MustWait
 from worker.repo.mirror import Mirror
 from worker.repo.snapshot import Snapshot
-from worker.shop import Done, Shop, now
+from worker.shop import Done, Shop
 
 HELD_SECONDS = 60.0
 """How long an approved plan waits before the box is tried again."""
@@ -38,7 +38,7 @@ HELD_SECONDS = 60.0
 def execute(shop: Shop, claim: Claim, trace: Trace) -> Done:
     """1 the Grant, 2 fetch and give the token back, 3 the box, 4 the executor's work, 5 keep what it made."""
     assert isinstance(claim.effect, Execute)
-    grant = grant_of(claim.state, now())
+    grant = grant_of(claim.state, shop.clock())
     if grant is None:
         return [], "no live approval"
     plan = shop.approved_plan(claim.state)
@@ -46,7 +46,7 @@ def execute(shop: Shop, claim: Claim, trace: Trace) -> Done:
     with shop.line(claim) as line:
         mirror = shop.mirror_of(line)
         mirror.fetch(line.remote, plan.base_commit)
-    box = open_box()
+    box = open_box(BoxSettings(bwrap=shop.settings.bwrap))
     if isinstance(box, BoxUnavailable):
         raise _waiting(box)
     cap = {"usd": plan.budget.usd, "calls": plan.budget.calls, "minutes": plan.budget.minutes}
@@ -95,14 +95,14 @@ def _waiting(unavailable: BoxUnavailable) -> MustWait:
 
 
 def _told(shop: Shop, grant: Grant, outcome: executor.Made | executor.Stopped, meter: Meter) -> Done:
-    digest = grant.proposal.digest
+    digest, at = grant.proposal.digest, shop.clock()
     report_ref = shop.keep(canonical(outcome.report), "application/json") if outcome.report else ""
     if isinstance(outcome, executor.Made):
         patch_ref = shop.keep(canonical(outcome.patch), "application/json")
-        done = StepsDone(at=now(), plan_digest=digest, patch_ref=patch_ref, report_ref=report_ref, spent=meter.spent)
+        done = StepsDone(at=at, plan_digest=digest, patch_ref=patch_ref, report_ref=report_ref, spent=meter.spent)
         return [done], "built"
     failed = ExecutionFailed(
-        at=now(),
+        at=at,
         plan_digest=digest,
         reason=outcome.refused.reason,
         remedy=outcome.refused.remedy,

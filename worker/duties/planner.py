@@ -19,7 +19,7 @@ from worker.box.checks import Ground, discover
 from worker.evidence.trace import Trace
 from worker.github.reader import Reader
 from worker.repo.snapshot import Snapshot
-from worker.shop import Done, Shop, now
+from worker.shop import Done, Shop
 
 
 def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
@@ -28,7 +28,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
     version, policy = claim.effect.version, claim.state.policy or Policy()
     template = _template(claim.state, policy)
     if isinstance(template, str):
-        return [PlanNotPossible(at=now(), version=version, reason=template)], "no template"
+        return [PlanNotPossible(at=shop.clock(), version=version, reason=template)], "no template"
     shop.warm()
     with shop.line(claim) as line:
         known = read(Reader(line.connection, line.repository), claim.state.request)
@@ -37,7 +37,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
             mirror.fetch(line.remote, known.base_commit)
     if isinstance(known, NotReady):
         reason, remedy, stale = known.reason, known.remedy, known.stale
-        fact = PlanNotPossible(at=now(), version=version, reason=reason, remedy=remedy, stale=stale)
+        fact = PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy, stale=stale)
         return [fact], reason
     task = planner.Task(claim.state.request, version, claim.effect.wish, known)
     meter = Meter(_cap(template, policy))
@@ -62,8 +62,8 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
         ending = planner.draft(task, desk, meter)
     if isinstance(ending, planner.Drafted):
         shop.ledger.put_plan(claim.run, ending.plan)
-    until = now() + timedelta(days=policy.approve.days)
-    return [planner.as_fact(ending, task, meter.spent, now(), until)], type(ending).__name__
+    until = shop.clock() + timedelta(days=policy.approve.days)
+    return [planner.as_fact(ending, task, meter.spent, shop.clock(), until)], type(ending).__name__
 
 
 def _template(state: State, policy: Policy) -> Template | str:

@@ -13,14 +13,15 @@ from worker.belts import publisher
 from worker.evidence.trace import Trace
 from worker.github.reader import Reader
 from worker.github.writer import Commenter, Publisher
-from worker.shop import Done, Line, Shop, now
+from worker.shop import Done, Line, Shop
 
 
 def look_up_authority(shop: Shop, claim: Claim, trace: Trace) -> Done:
     """What a person may do is asked of GitHub now."""
     assert isinstance(claim.effect, LookUpAuthority)
     with shop.line(claim) as line:
-        found = publisher.find_authority(Reader(line.connection, line.repository), claim.effect, claim.state, now())
+        reader = Reader(line.connection, line.repository)
+        found = publisher.find_authority(reader, claim.effect, claim.state, shop.clock())
     return [found], f"{found.permission} ({found.role_name})"
 
 
@@ -44,7 +45,7 @@ def say(shop: Shop, claim: Claim, trace: Trace) -> Done:
         older_plans=_older_plans(view),
     )
     with shop.line(claim) as line:
-        told = publisher.say(_commenter(line), claim.effect, script, now())
+        told = publisher.say(_commenter(line), claim.effect, script, shop.clock())
     return told.facts, told.outcome
 
 
@@ -60,7 +61,8 @@ def open_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
         content=shop.kept,
     )
     with shop.line(claim) as line:
-        told = publisher.open_draft(Publisher(line.connection, line.repository, line.bot_user_id), finished, now())
+        writer = Publisher(line.connection, line.repository, line.bot_user_id)
+        told = publisher.open_draft(writer, finished, shop.clock())
     return told.facts, told.outcome
 
 
