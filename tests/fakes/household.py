@@ -1,61 +1,99 @@
 """The whole product for a story: real HTTP, real git, a real ledger, the real mint; belts are cranked by hand.
 
 Nothing of the product is replaced: the twin stands in for GitHub, the scripted model for the vendor's API, and
-instead of seven processes their parts share one, so that a story can stage the order in which things happen.
+instead of seven processes their parts share one, so that a story can stage the order in which things happen. The
+belts, the mint and the twin go by the house's clock, which a story can move.
 """
 
+import functools
 import socket
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import replace
-from datetime import timedelta
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from app.core.belts import Belt
 from app.core.run import State
 from app.ledger import migrate, open_ledger
-from app.ledger.outcomes import RunView
+from app.ledger.outcomes import Claim, RunView
 from app.main import make_server, make_web
 from app.queue import Doorbell, make_celery
 from app.settings import web_settings
 from infra.scripted_model.server import ScriptedModel
-from infra.twin.twin import Twin
+from infra.twin.app_key import new_private_key, public_key_of
+from infra.twin.twin import AppWish, Twin
 from worker import tasks
 from worker.github.app import AppIdentity
 from worker.github.connection import ConnectionSettings
+from worker.github.key import private_key_of
 from worker.mint.caller import MintCaller
 from worker.mint.mint import Mint
 from worker.mint.serve import MintServer
 from worker.settings import belt_settings
-from worker.shop import Shop, now
+from worker.shop import Shop
 from worker.watching import Watch
 
 SECRET = "a secret for stories"
 REPO = "acme/greet"
+SOON = timedelta(seconds=1)
+
+
+@functools.cache
+def app_key() -> tuple[str, str]:
+    """The App's key pair for every story of this process: making one takes as long as half a story."""
+    private = new_private_key()
+    return private, public_key_of(private)
+
+
+@dataclass(frozen=True)
+class Furnishing:
+    """What a story's world has of its own: further environment of the belts, and the form of the App's key."""
+
+    env: Mapping[str, str] = field(default_factory=dict)
+    key: str = ""
+    lease: timedelta = timedelta(seconds=30)
 
 
 class House:
     """One story's world. `ledger_url` decides the database."""
 
-    def __init__(self, folder: Path, ledger_url: str, script: Mapping[str, Any]) -> None:
+    def __init__(
+        self, folder: Path, ledger_url: str, script: Mapping[str, Any], furnishing: Furnishing = Furnishing()
+    ) -> None:
         self.folder = folder
-        self.twin = Twin.start(folder / "twin")
+        self.furnishing = furnishing
+        self.ahead = timedelta()
+        self.twin = Twin.start(folder / "twin", AppWish(public_key=app_key()[1]))
         self.control = self.twin.control
         self.model = ScriptedModel.start(script)
         self.env = {
             "GITHUB_API_URL": self.twin.url,
             "DATABASE_URL": ledger_url,
             "COUNTERSIGN_DATA_DIR": str(folder / "data"),
-            "COUNTERSIGN_WATCH_SECONDS": "0.05",
+            **furnishing.env,
         }
         migrate(ledger_url)
         self.ledger = open_ledger(ledger_url)
-        self._web = make_web(web_settings(self.env | {"GITHUB_WEBHOOK_SECRET": SECRET, "PORT": "0"}))
-        self._server = make_server(
-            web_settings(self.env | {"GITHUB_WEBHOOK_SECRET": SECRET, "PORT": "0"}), self._web.app
-        )
+        self._start_web()
+        self.start_mint()
+
+    def now(self) -> datetime:
+        """The house's time."""
+        return datetime.now(UTC) + self.ahead
+
+    def pass_time(self, time: timedelta) -> None:
+        """Moves the clock of the belts, the mint and the twin."""
+        self.ahead += time
+        self.control.set_clock(self.ahead.total_seconds())
+
+    def _start_web(self) -> None:
+        settings = web_settings(self.env | {"GITHUB_WEBHOOK_SECRET": SECRET, "PORT": "0"})
+        self._web = make_web(settings)
+        self._server = make_server(settings, self._web.app)
         self._thread = threading.Thread(target=self._server.run, daemon=True)
         self._thread.start()
         while not self._server.started:
@@ -63,30 +101,45 @@ class House:
         port = self._server.servers[0].sockets[0].getsockname()[1]
         self.web_url = f"http://127.0.0.1:{port}"
         self.control.set_hook(f"{self.web_url}/webhooks/github", SECRET)
-        self._start_mint()
-        self.shops = {belt: self._shop(belt) for belt in Belt}
-        self.watch = Watch(self.shops[Belt.PUBLISHER])
 
-    def _start_mint(self) -> None:
+    def start_mint(self) -> None:
+        """The mint answers, and every belt has a line to it."""
         connections = ConnectionSettings(write_gap_seconds=0.0)
-        key = self.twin.private_key or ""
-        self._identity = AppIdentity(self.twin.url, str(self.twin.app.id), key, settings=connections)
+        key = private_key_of(self.furnishing.key or app_key()[0], "GITHUB_PRIVATE_KEY")
+        app_id = str(self.twin.app.id)
+        clock = lambda: self.now().timestamp()  # noqa: E731
+        self._identity = AppIdentity(self.twin.url, app_id, key, clock, connections)
         self._identity.__enter__()
-        self.mint = Mint(self.ledger, self._identity, self.twin.url, connections)
+        self.mint = Mint(self.ledger, self._identity, self.twin.url, connections, self.now)
         self._mint_server = MintServer(self.mint)
         self._lines, theirs = socket.socketpair()
         self._mint_server.take_lines(theirs.detach())
+        self._belt_lines: list[socket.socket] = []
+        self.shops = {belt: self._shop(belt) for belt in Belt}
+        self.watch = Watch(self.shops[Belt.PUBLISHER])
+
+    def stop_mint(self) -> None:
+        """The mint ends every token and answers nobody any more; each belt's line is dead."""
+        self.watch.close()
+        self._mint_server.stop()
+        self.mint.end_all()
+        self._identity.__exit__(None, None, None)
+        self._lines.close()
+        for line in self._belt_lines:
+            with suppress(OSError):
+                line.shutdown(socket.SHUT_RDWR)
 
     def _shop(self, belt: Belt) -> Shop:
         ours, theirs = socket.socketpair()
         socket.send_fds(self._lines, [belt.value.encode()], [theirs.fileno()])
         theirs.close()
+        self._belt_lines.append(ours)
         env = self.env | {"COUNTERSIGN_MINT_FD": "3"}
         if belt is not Belt.PUBLISHER:
             env |= {"ANTHROPIC_API_KEY": "a key for stories", "ANTHROPIC_BASE_URL": self.model.url}
-        settings = replace(belt_settings(belt, env), lease=timedelta(seconds=30))
+        settings = replace(belt_settings(belt, env), lease=self.furnishing.lease)
         celery = make_celery(settings.queue)
-        return Shop(settings, self.ledger, Doorbell(celery), MintCaller(ours))
+        return Shop(settings, self.ledger, Doorbell(celery), MintCaller(ours), self.now)
 
     # -- cranking ---------------------------------------------------------------------------------------------
 
@@ -102,21 +155,40 @@ class House:
         """One round of these belts, or of all: whatever is due is done. False when nothing was."""
         busy = False
         for belt in belts or tuple(Belt):
-            for effect_id in self.ledger.owed(belt, now()):
+            for effect_id in self.ledger.owed(belt, self.now()):
                 busy = True
                 tasks.work(self.shops[belt], effect_id)
         return busy
 
-    def look_for_thumbs(self) -> None:
-        """What beat's sweep has the publisher do."""
-        time.sleep(0.06)
+    def wait_out(self) -> None:
+        """As `crank`; and what waits for a later time is waited for, on the house's clock."""
+        for _ in range(30):
+            self.crank()
+            debts = self.ledger.debts()
+            if not debts:
+                return
+            due = [max(at for at in (one.available_at, one.lease_until) if at is not None) for one in debts]
+            self.pass_time(min(due) - self.now() + SOON)
+        raise AssertionError(f"this waits for ever: {self.ledger.debts()}")
+
+    def claim(self, kind: str) -> Claim:
+        """A belt takes the oldest effect of this kind that is due, and is then left to itself."""
+        debt = next(one for one in self.ledger.debts() if one.kind == kind)
+        claim = self.ledger.claim(debt.effect_id, debt.belt, self.now(), self.furnishing.lease)
+        assert isinstance(claim, Claim), claim
+        return claim
+
+    def sweep(self) -> None:
+        """What beat's bell has the publisher do: it looks for thumbs and for what has expired. Then all work."""
+        self.pass_time(timedelta(seconds=self.shops[Belt.PUBLISHER].settings.watch_seconds))
         tasks.sweep(self.shops[Belt.PUBLISHER], self.watch)
+        self.crank()
 
     # -- looking ----------------------------------------------------------------------------------------------
 
-    def view(self, number: int = 1, repo: str = REPO) -> RunView:
+    def view(self, number: int = 1) -> RunView:
         """The newest run of an issue."""
-        repository_id = self._repository_id(repo)
+        repository_id = next(one.id for one in self.twin.forge.world.repos.values() if one.full_name == REPO)
         runs = [one for one in self.ledger.runs() if (one.repository_id, one.issue_number) == (repository_id, number)]
         assert runs, "no run was opened for this issue"
         view = self.ledger.run(runs[0].id)
@@ -124,49 +196,21 @@ class House:
         return view
 
     def state(self, number: int = 1) -> State:
+        """Where the newest run of an issue stands."""
         return self.view(number).state
-
-    def said(self, number: int = 1) -> list[str]:
-        """The bodies of our comments on an issue, oldest first, without their markers."""
-        bot = f"{self.twin.app.slug}[bot]"
-        comments = self.control.comments(REPO, number)
-        return [_plain(one["body"]) for one in comments if one["user"]["login"] == bot]
-
-    def plan_comment(self, number: int = 1) -> dict[str, Any]:
-        """The newest plan comment."""
-        found = [one for one in self.control.comments(REPO, number) if one["body"].startswith("### Plan, version")]
-        assert found, "no plan was posted"
-        return dict(found[-1])
 
     def kinds(self, number: int = 1) -> list[str]:
         """The kinds of the run's facts, in order."""
         return [one.fact.kind for one in self.view(number).facts]
 
-    def _repository_id(self, repo: str) -> int:
-        return next(one.id for one in self.twin.forge.world.repos.values() if one.full_name == repo)
-
     # -- ending -----------------------------------------------------------------------------------------------
 
-    def assert_at_rest(self) -> None:
-        """Nothing is owed, and no token lives."""
-        assert self.ledger.debts() == ()
-        self.watch.close()
-        living = [one for one in self.control.tokens() if not one["revoked"]]
-        assert living == []
-        assert self.ledger.live_mints(now()) == ()
-
     def close(self) -> None:
-        self.watch.close()
-        self._mint_server.stop()
-        self.mint.end_all()
-        self._identity.__exit__(None, None, None)
+        """Every thread and socket of this world has ended."""
+        self.stop_mint()
         self._server.should_exit = True
         self._thread.join(20)
         self._web.ending.close()
         self.ledger.close()
         self.model.stop()
         self.twin.stop()
-
-
-def _plain(body: str) -> str:
-    return body.partition("<!-- countersign")[0].strip()

@@ -6,10 +6,13 @@ from typing import Any
 
 import pytest
 
-from tests.fakes.household import REPO, House
+from tests.fakes.household import Furnishing
+from tests.fakes.story import Story
 
-GREET = "#!/bin/sh\n# Says hello.\nname=${1:-world}\necho \"helo $name\"\n"
-TEST = "#!/bin/sh\nset -e\nout=$(sh greet.sh)\ntest -n \"$out\"\n"
+TOLD: pytest.StashKey[bool] = pytest.StashKey()
+
+GREET = '#!/bin/sh\n# Says hello.\nname=${1:-world}\necho "helo $name"\n'
+TEST = '#!/bin/sh\nset -e\nout=$(sh greet.sh)\ntest -n "$out"\n'
 MAKEFILE = "test:\n\tsh tests/test_greet.sh\n"
 FILES = {"greet.sh": GREET, "tests/test_greet.sh": TEST, "Makefile": MAKEFILE, "README.md": "# greet\n"}
 
@@ -44,7 +47,7 @@ PLANNER = {
     "turns": [
         calls(("search", {"pattern": "helo", "mode": "literal"}), ("read_file", {"path": "tests/test_greet.sh"})),
         calls(("read_file", {"path": "greet.sh"}), when=["greet.sh"]),
-        calls(("submit_plan", PLAN), when=["echo \"helo $name\""]),
+        calls(("submit_plan", PLAN), when=['echo "helo $name"']),
     ],
 }
 STEP_1 = {
@@ -65,8 +68,8 @@ STEP_2 = {
                 "replace",
                 {
                     "path": "tests/test_greet.sh",
-                    "old": "test -n \"$out\"\n",
-                    "new": "test -n \"$out\"\ntest \"$out\" = \"hello world\"\n",
+                    "old": 'test -n "$out"\n',
+                    "new": 'test -n "$out"\ntest "$out" = "hello world"\n',
                 },
             )
         ),
@@ -76,36 +79,51 @@ STEP_2 = {
 REVIEW = {"role": "reviewer", "turns": [calls(("review", {"verdict": "agrees", "findings": []}))]}
 SCRIPT = {"name": "a misspelt greeting", "parts": [PLANNER, STEP_1, STEP_2, REVIEW]}
 
-MakeHouse = Callable[..., House]
+ISSUE = "The greeting is misspelt\ngreet.sh says helo, it should say hello."
+
+MakeStory = Callable[..., Story]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Remembers whether the test itself passed, for the fixture that asks whether the story was told to its end."""
+    report = yield
+    if report.when == "call":
+        item.stash[TOLD] = report.passed
+    return report
 
 
 @pytest.fixture
-def make_house(tmp_path: Path, ledger_url: str) -> Iterator[MakeHouse]:
-    """Makes the story's world; `script` is the model's part, `files` the repository."""
-    made: list[House] = []
+def make_story(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MakeStory]:
+    """Makes a story's world on SQLite; `script` is the model's part, `files` the repository."""
+    made: list[Story] = []
 
-    def make(script: Mapping[str, Any] = SCRIPT, files: Mapping[str, str] = FILES, **more: Any) -> House:
-        house = House(tmp_path, ledger_url, script)
-        made.append(house)
-        people(house, files, **more)
-        return house
+    def make(
+        script: Mapping[str, Any] = SCRIPT,
+        files: Mapping[str, str | bytes] = FILES,
+        ledger_url: str = f"sqlite:///{tmp_path / 'ledger.db'}",
+        furnishing: Furnishing = Furnishing(),
+        **more: Any,
+    ) -> Story:
+        story = Story(tmp_path, ledger_url, script, furnishing)
+        made.append(story)
+        story.people(files, more.pop("issue", ISSUE), **more)
+        return story
 
     yield make
-    for house in made:
-        house.close()
+    for story in made:
+        story.close()
+    if request.node.stash.get(TOLD, False):
+        assert all(story.ended for story in made), "the story was not told to its end"
 
 
 @pytest.fixture
-def house(make_house: MakeHouse) -> House:
-    return make_house()
+def story(make_story: MakeStory) -> Story:
+    """The world of most stories, on SQLite."""
+    return make_story()
 
 
-def people(house: House, files: Mapping[str, str], **more: Any) -> None:
-    """`mira` maintains, `theo` triages, `rita` only reads, `olga` reported the issue."""
-    control = house.control
-    for login in ("mira", "theo", "rita", "olga"):
-        control.add_user(login)
-    roles = {"mira": "maintain", "theo": "triage", "rita": "read"}
-    control.add_repo(REPO, files, collaborators=roles, **more)
-    control.install("acme")
-    control.open_issue(REPO, "olga", "The greeting is misspelt", "greet.sh says helo, it should say hello.")
+@pytest.fixture
+def story_on_each_database(make_story: MakeStory, ledger_url: str) -> Story:
+    """The same world, once on SQLite and once on PostgreSQL."""
+    return make_story(ledger_url=ledger_url)

@@ -2,23 +2,26 @@
 
 import pytest
 
+from app.core.digest import short
 from app.core.run import Published
-from tests.fakes.household import REPO, House
+from tests.fakes.story import REPO, Story
 
 pytestmark = pytest.mark.needs_userns
 
 
-def test_a_maintainer_labels_reads_the_plan_approves_and_finds_a_draft(house: House) -> None:
-    house.control.label(REPO, 1, "countersign", "mira")
-    house.crank()
-    plan = house.plan_comment()
-    assert "/approve" in plan["body"]
-    house.control.comment(REPO, 1, "/approve", "mira")
-    house.crank()
-    assert isinstance(house.state(), Published), house.said()
-    (pull,) = house.control.pulls(REPO)
+def test_a_maintainer_labels_reads_the_plan_approves_and_finds_a_draft(story_on_each_database: Story) -> None:
+    story = story_on_each_database
+    story.mira.labels()
+    story.read_status("waits for a maintainer")
+    plan = story.next_comment("### Plan, version 1", "greet.sh", "make test", "/approve")
+    assert story.writes_to_github() == []
+    story.mira.says("/approve")
+    pull = story.draft()
     assert pull["draft"] is True
     assert pull["body"].startswith("Fixes #1")
-    files = house.control.branch_files(REPO, pull["head"]["ref"])
+    digest = story.view().state.proposal.digest  # type: ignore[union-attr]
+    assert short(digest) in plan["body"] and digest in pull["body"]
+    files = story.control.branch_files(REPO, pull["head"]["ref"])
     assert b'echo "hello $name"' in files["greet.sh"]
-    house.assert_at_rest()
+    assert set(files) == {"greet.sh", "tests/test_greet.sh", "Makefile", "README.md"}
+    story.ends(Published, "Draft pull request", "open for review")
