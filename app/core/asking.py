@@ -3,9 +3,9 @@
 from app.core import facts as f
 from app.core import gate
 from app.core.command import Verb
-from app.core.digest import short, text_digest
+from app.core.digest import text_digest
 from app.core.effects import Execute, LookUpAuthority, Purpose, React, ReplyTopic, SourceKind
-from app.core.move import Move, Stay, closed, draft, kept, refusal, reply, status
+from app.core.move import Move, Stay, closed, draft, execute_key, kept, refusal, reply, status
 from app.core.run import Approved, Built, Closed, ClosedReason, NeedsInput, Proposed, Published, State, Wanted
 from app.core.verdict import Refused
 
@@ -82,10 +82,11 @@ def _approval_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
         quiet = found.source is SourceKind.REACTION and gate.lacks_level(found)
         return Move(state, () if quiet else (refusal(state, "approve", found.person, verdict),))
     approval = gate.approval_from(state.proposal, found)
-    after = Approved(**(kept(state) | {"policy": found.policy}), proposal=state.proposal, approval=approval)
-    digest = state.proposal.digest
-    tag = f"{short(digest)}:{found.source}:{found.source_id}"
-    return Move(after, (status(f"approved:{tag}"), Execute(key=f"execute:{tag}", plan_digest=digest)))
+    # A revision in the making is dropped, and its version number with it: the next wish must be a new effect.
+    changes = {"policy": found.policy, "last_version": state.last_version + (1 if state.drafting else 0)}
+    after = Approved(**(kept(state) | changes), proposal=state.proposal, approval=approval)
+    key = execute_key(approval)
+    return Move(after, (status(f"approved:{key}"), Execute(key=key, plan_digest=state.proposal.digest)))
 
 
 def _revision_decided(state: State, found: f.AuthorityFound) -> Move:
@@ -162,6 +163,9 @@ def thumb_seen(state: Proposed, fact: f.ThumbSeen) -> Move | Stay:
     return Move(state, (look,))
 
 
-def answered(state: NeedsInput, fact: f.Answered) -> Move:
+def answered(state: NeedsInput, fact: f.Answered) -> Move | Stay:
+    """Only the issue's author was asked."""
+    if state.request.author is None or fact.person.id != state.request.author.id:
+        return Stay("The question was to the issue's author.")
     wanted = Wanted(**kept(state), allowed=True)
     return Move(wanted, (status(f"answered:{fact.comment_id}"), draft(state.last_version + 1)))

@@ -1,13 +1,14 @@
 """What the moves share: where a run stands afterwards, and the few ways of owing something."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from app.core.budget import Spent
-from app.core.digest import text_digest
+from app.core.digest import short, text_digest
 from app.core.effects import DraftPlan, Effect, ReplySaying, ReplyTopic, Say, StatusSaying
 from app.core.issue import Person
-from app.core.run import Closed, ClosedReason, State
+from app.core.run import Approval, Closed, ClosedReason, State
 from app.core.verdict import Refused
 
 
@@ -58,6 +59,21 @@ def refusal(state: State, about: str, person: Person, refused: Refused) -> Say:
 def closed(state: State, reason: ClosedReason, words: Refused, **more: Any) -> Move:
     after = Closed(**(kept(state) | more), reason=reason, words=words.reason, remedy=words.remedy)
     return Move(after, (status(f"closed:{reason}"),))
+
+
+def execute_key(approval: Approval) -> str:
+    """One execution per approval: a digest that is approved anew is carried out anew."""
+    return f"execute:{short(approval.plan_digest)}:{approval.source}:{approval.source_id}"
+
+
+def open_key(approval: Approval, patch_ref: str) -> str:
+    """One publication per approval and patch: the same patch under a new approval is a new effect."""
+    return f"open:{short(approval.plan_digest)}:{approval.source}:{approval.source_id}:{patch_ref[:12]}"
+
+
+def moment(at: datetime) -> str:
+    """A time as part of a key, for what can come back: each time is said anew."""
+    return f"{at:%Y%m%dT%H%M%S.%f}"
 
 
 def draft(version: int, wish: str = "") -> DraftPlan:

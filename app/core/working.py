@@ -3,9 +3,22 @@
 from typing import Any
 
 from app.core import facts as f
-from app.core.digest import short, text_digest
+from app.core.budget import Spent
+from app.core.digest import text_digest
 from app.core.effects import OpenDraft, PlanSaying, ReplyTopic, Say, Slot
-from app.core.move import Move, Stay, closed, kept, reply, status, with_cost
+from app.core.move import (
+    Move,
+    Stay,
+    closed,
+    draft,
+    execute_key,
+    kept,
+    moment,
+    open_key,
+    reply,
+    status,
+    with_cost,
+)
 from app.core.run import Approved, Built, Closed, ClosedReason, NeedsInput, Proposal, Proposed, Published, State, Wanted
 from app.core.verdict import Refused
 
@@ -21,17 +34,18 @@ def issue_changed_early(state: Wanted | NeedsInput, fact: f.IssueChanged) -> Mov
 def issue_changed_under_offer(state: Proposed, fact: f.IssueChanged) -> Move | Stay:
     """The offer stays readable; it cannot be approved while the issue reads differently."""
     changed = fact.issue_digest != state.proposal.issue_digest
+    tag = f"{fact.issue_digest[:12]}:{moment(fact.at)}"
     if changed == state.proposal.issue_changed:
         return Stay("Nothing new about the issue's text.")
     after = state.model_copy(update={"proposal": state.proposal.model_copy(update={"issue_changed": changed})})
     if not changed:
-        return Move(after, (status(f"issue-restored:{fact.issue_digest[:12]}"),))
+        return Move(after, (status(f"issue-restored:{tag}"),))
     words = Refused(
         "The issue was edited after this plan was made from it, so the plan cannot be approved.",
         "`/revise` asks for a plan of the new text.",
     )
     voided = reply(f"issue-changed:{fact.issue_digest[:12]}", ReplyTopic.VOIDED, None, words)
-    return Move(after, (voided, status(f"issue-changed:{fact.issue_digest[:12]}")))
+    return Move(after, (voided, status(f"issue-changed:{tag}")))
 
 
 def issue_changed_after_approval(state: Approved, fact: f.IssueChanged) -> Move | Stay:
@@ -41,7 +55,8 @@ def issue_changed_after_approval(state: Approved, fact: f.IssueChanged) -> Move 
         "The issue was edited after the approval, so the approval no longer stands.",
         "`/revise` asks for a plan of the new text.",
     )
-    return _voided(state, words, f"issue:{fact.issue_digest[:12]}", issue_changed=True)
+    tag = f"{state.approval.source_id}:issue:{fact.issue_digest[:12]}"
+    return _voided(state, words, tag, issue_changed=True)
 
 
 def issue_ended(state: State, fact: f.IssueEnded) -> Move:
@@ -59,12 +74,18 @@ def repository_ended(state: State, fact: f.RepositoryEnded) -> Move:
     return Move(closed(state, ClosedReason.CANCELLED, Refused(fact.how)).state)
 
 
+def _unasked(state: Wanted | Proposed, version: int) -> Stay | None:
+    """What a planner says counts only for the version that the run waits for."""
+    waits = state.allowed if isinstance(state, Wanted) else state.drafting
+    if not waits or version != state.last_version + 1:
+        return Stay(f"A plan with version {version} is not asked for.")
+    return None
+
+
 def plan_drafted(state: Wanted | Proposed, fact: f.PlanDrafted) -> Move | Stay:
     """A plan goes on offer; a newer version takes the place of an older one."""
-    if fact.version != state.last_version + 1:
-        return Stay(f"Version {fact.version} was not asked for.")
-    if (isinstance(state, Wanted) and not state.allowed) or (isinstance(state, Proposed) and not state.drafting):
-        return Stay("No plan was asked for.")
+    if (unasked := _unasked(state, fact.version)) is not None:
+        return unasked
     proposal = Proposal(
         version=fact.version,
         digest=fact.digest,
@@ -81,7 +102,9 @@ def plan_drafted(state: Wanted | Proposed, fact: f.PlanDrafted) -> Move | Stay:
     return Move(after, (say, status(f"proposed:{fact.version}")))
 
 
-def plan_not_possible(state: Wanted, fact: f.PlanNotPossible) -> Move:
+def plan_not_possible(state: Wanted, fact: f.PlanNotPossible) -> Move | Stay:
+    if (unasked := _unasked(state, fact.version)) is not None:
+        return unasked
     reason = ClosedReason.STALE if fact.stale else ClosedReason.FAILED
     kept = {"spent": state.spent.plus(fact.spent)}
     return closed(state, reason, Refused(fact.reason, fact.remedy), **kept)
@@ -89,17 +112,23 @@ def plan_not_possible(state: Wanted, fact: f.PlanNotPossible) -> Move:
 
 def revision_not_possible(state: Proposed, fact: f.PlanNotPossible) -> Move | Stay:
     """The older version stays on offer."""
-    if not state.drafting:
-        return Stay("No plan was asked for.")
-    after = Proposed(**with_cost(state, fact.spent), proposal=state.proposal)
-    words = Refused(f"The revision could not be made: {fact.reason}", fact.remedy)
+    if (unasked := _unasked(state, fact.version)) is not None:
+        return unasked
+    return _revision_failed(state, Refused(fact.reason, fact.remedy), fact.spent)
+
+
+def _revision_failed(state: Proposed, why: Refused, spent: Spent) -> Move:
     # The failed version number is used up, so that the next wish is a new effect.
-    after = after.model_copy(update={"last_version": state.last_version + 1})
-    key = f"revision:{fact.version}"
+    version = state.last_version + 1
+    after = Proposed(**(with_cost(state, spent) | {"last_version": version}), proposal=state.proposal)
+    words = Refused(f"The revision could not be made: {why.reason}", why.remedy)
+    key = f"revision:{version}"
     return Move(after, (reply(key, ReplyTopic.NOTE, None, words), status(key)))
 
 
-def input_needed(state: Wanted | Proposed, fact: f.InputNeeded) -> Move:
+def input_needed(state: Wanted | Proposed, fact: f.InputNeeded) -> Move | Stay:
+    if (unasked := _unasked(state, fact.version)) is not None:
+        return unasked
     kept = with_cost(state, fact.spent) | {"last_version": state.last_version + 1}
     question = reply(f"question:{fact.version}", ReplyTopic.QUESTION, state.request.author, Refused(fact.question))
     return Move(NeedsInput(**kept, question=fact.question), (question, status(f"question:{fact.version}")))
@@ -131,8 +160,8 @@ def steps_done(state: Approved, fact: f.StepsDone) -> Move | Stay:
         patch_ref=fact.patch_ref,
         report_ref=fact.report_ref,
     )
-    tag = f"{short(fact.plan_digest)}:{fact.patch_ref[:12]}"
-    return Move(after, (status(f"built:{tag}"), OpenDraft(key=f"open:{tag}", plan_digest=fact.plan_digest)))
+    key = open_key(state.approval, fact.patch_ref)
+    return Move(after, (status(f"built:{key}"), OpenDraft(key=key, plan_digest=fact.plan_digest)))
 
 
 def execution_failed(state: Approved, fact: f.ExecutionFailed) -> Move | Stay:
@@ -143,12 +172,12 @@ def execution_failed(state: Approved, fact: f.ExecutionFailed) -> Move | Stay:
 
 
 def execution_held(state: Approved, fact: f.ExecutionHeld) -> Move | Stay:
-    """The approved plan is kept; the reason is said once."""
+    """The approved plan is kept; the reason is said when it changes."""
     words = f"{fact.reason} {fact.remedy}".strip()
     if fact.plan_digest != state.proposal.digest or state.held == words:
         return Stay("That execution waits was said already.")
     after = state.model_copy(update={"held": words})
-    return Move(after, (status(f"held:{text_digest(words)[:12]}"),))
+    return Move(after, (status(f"held:{moment(fact.at)}"),))
 
 
 def approval_voided(state: Approved | Built, fact: f.ApprovalVoided) -> Move | Stay:
@@ -207,20 +236,40 @@ def pull_request_ended(state: Published, fact: f.PullRequestEnded) -> Move:
     return closed(state, ClosedReason.PULL_REQUEST_CLOSED, words, **more)
 
 
-def expired(state: State, fact: f.Expired) -> Move:
+def expired(state: State, fact: f.Expired) -> Move | Stay:
+    """Whoever saw that time was over may have looked before a new approval gave more of it."""
+    until = None
+    if isinstance(state, Proposed):
+        until = state.proposal.expires_at
+    elif isinstance(state, Approved | Built):
+        until = state.approval.expires_at
+    if until is not None and fact.at < until:
+        return Stay("There is still time.")
     words = Refused("The time for which this stood is over.", "Setting the label again starts a new run.")
     return closed(state, ClosedReason.EXPIRED, words)
 
 
-_ENDS_THE_RUN = {"draft_plan", "execute", "open_draft"}
+def _waits_for(state: State) -> str:
+    """Key of the effect without which the run cannot go on; empty where it waits for people."""
+    if isinstance(state, Wanted) and not state.allowed:
+        return "authority:label"
+    if isinstance(state, Wanted) or (isinstance(state, Proposed) and state.drafting):
+        return draft(state.last_version + 1).key
+    if isinstance(state, Approved):
+        return execute_key(state.approval)
+    if isinstance(state, Built):
+        return open_key(state.approval, state.patch_ref)
+    return ""
 
 
 def effect_abandoned(state: State, fact: f.EffectAbandoned) -> Move | Stay:
-    """What could not be done is said; work without which the run cannot go on ends it."""
+    """What could not be done is said; the end of the work that the run waits for ends it. An offer outlives that."""
     if isinstance(state, Closed):
         return Stay("The run has ended.")
     words = Refused(fact.reason)
-    if fact.effect in _ENDS_THE_RUN or fact.key == "authority:label":
+    if fact.key == _waits_for(state):
+        if isinstance(state, Proposed):
+            return _revision_failed(state, words, Spent())
         return closed(state, ClosedReason.FAILED, words)
     if fact.effect == "look_up_authority":
         no_answer = Refused(

@@ -98,17 +98,17 @@ class Receiving(OnDatabase):
     def _labelled(self, connection: Connection, guid: str, fact: Labelled) -> Received:
         """Opens a run, or answers that one is open. Two that come at once: the index lets one in."""
         request = fact.request
+        issue = OnIssue(request.repository_id, request.issue_number)
         for _ in range(TRIES):
-            if (opened := self._opened(connection, guid, fact)) is not None:
-                outcome = f"opened run {opened.id}"
-                return Received(True, (opened.id,), outcome, tuple(opened.rings))
-            issue = OnIssue(request.repository_id, request.issue_number)
             for id in _concerned(connection, issue):
                 living = locked(connection, id, guid)
                 # It may have ended while its lock was waited for: then there is room for a new one.
                 if living is not None and not isinstance(living.state, Closed):
                     again = LabelledAgain(at=fact.at, person=request.labeller)
                     return self._taken_by_all(connection, [living], again)
+            if (opened := self._opened(connection, guid, fact)) is not None:
+                outcome = f"opened run {opened.id}"
+                return Received(True, (opened.id,), outcome, tuple(opened.rings))
         raise LedgerUnreachable(f"Runs of issue {request.issue_number} open and close too quickly to follow.")
 
     def _opened(self, connection: Connection, guid: str, fact: Labelled) -> Living | None:
