@@ -102,13 +102,13 @@ def _broker_conf(settings: QueueSettings) -> dict[str, Any]:
 
 
 def _schedule(seconds: float) -> dict[str, Any]:
-    # An unheard sweep is worth nothing once the next one is rung: they do not pile up while a worker is away.
+    # An unheard sweep is worth nothing once later ones are rung: they do not pile up while a worker is away.
     return {
         f"sweep-{belt}": {
             "task": SWEEP,
             "schedule": seconds,
             "args": (belt.value,),
-            "options": {"queue": belt.value, "expires": max(seconds, 1.0)},
+            "options": {"queue": belt.value, "expires": max(3 * seconds, 5.0)},
         }
         for belt in Belt
     }

@@ -5,15 +5,15 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-HEAD_SECONDS = 10.0
-HEAD_BYTES = 64 * 1024
-
 
 class BoundedProtocol(HttpToolsProtocol):
     """HTTP by httptools, with a connection closed whose next head is not whole in time or grows too long.
 
-    Without it a handful of silent connections would fill `limit_concurrency` for good.
+    Without it silent connections would fill `limit_concurrency` for good.
     """
+
+    head_seconds = 10.0
+    head_bytes = 64 * 1024
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -35,7 +35,7 @@ class BoundedProtocol(HttpToolsProtocol):
                 self._await_head()
             self._head_bytes += len(data)
         super().data_received(data)
-        if self._in_head and self._head_bytes > HEAD_BYTES:
+        if self._in_head and self._head_bytes > self.head_bytes:
             self.transport.close()
 
     def on_headers_complete(self) -> None:
@@ -48,7 +48,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = True
 
     def _await_head(self) -> None:
-        self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.close)
+        self._head_timer = self.loop.call_later(self.head_seconds, self.transport.close)
 
     def _head_came(self) -> None:
         self._head_bytes = 0

@@ -24,7 +24,7 @@ from app.settings import WebSettings, web_settings
 from app.web.body import LIMITS, Limits
 
 SECRET = "It's a Secret to Everybody"
-PATIENCE = 15.0
+PATIENCE = 30.0
 
 
 def sign(body: bytes, secret: str = SECRET) -> str:

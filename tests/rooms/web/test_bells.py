@@ -201,3 +201,10 @@ def test_no_queue_is_made_for_a_belt_that_does_not_exist(folders: QueueSettings)
     celery = make_celery(folders)
     assert {queue.name for queue in celery.conf.task_queues} == {belt.value for belt in Belt}
     assert not celery.conf.task_create_missing_queues
+
+
+def test_the_sweeps_go_to_each_belt_and_do_not_pile_up_while_nobody_listens(folders: QueueSettings) -> None:
+    rung = make_celery(folders).conf.beat_schedule.values()
+    assert {(each["options"]["queue"], *each["args"]) for each in rung} == {(belt.value, belt.value) for belt in Belt}
+    assert all(each["schedule"] == folders.sweep_seconds for each in rung)
+    assert all(each["schedule"] < each["options"]["expires"] <= 60 for each in rung)

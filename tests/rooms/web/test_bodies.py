@@ -7,17 +7,21 @@ import select
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 
 from app.settings import web_settings
 from app.web.body import Limits
+from app.web.connection import BoundedProtocol
 from tests.rooms.web.conftest import Door, labeled, running, sign, wait_until
 
 MB = 1024 * 1024
@@ -189,6 +193,7 @@ def test_a_refusal_reaches_a_sender_who_has_not_finished_sending(closed_door: Do
         connection.sendall(unsigned)
         for _ in range(6):
             connection.sendall(b"x" * 100_000)
+            time.sleep(0.03)
         assert answer_of(connection) == "HTTP/1.1 401 Unauthorized"
 
 
@@ -201,3 +206,45 @@ def test_a_head_without_end_is_cut_off(closed_door: Door) -> None:
                 connection.sendall(b"x-more: " + b"y" * 8000 + b"\r\n")
                 sent += 8000
         assert sent < 8 * MB
+
+
+class Hasty(BoundedProtocol):
+    head_seconds = 0.4
+
+
+async def fine(_scope: Any, _receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 204, "headers": []})
+    await send({"type": "http.response.body", "body": b""})
+
+
+@pytest.fixture
+def hasty() -> Iterator[tuple[str, int]]:
+    """The address of a server that waits for a head for less than half a second."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        config = uvicorn.Config(fine, http=Hasty, loop="uvloop", ws="none", lifespan="off", log_config=None)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        wait_until(lambda: server.started)
+        yield listening.getsockname()
+        server.should_exit = True
+        thread.join(10)
+
+
+def test_a_connection_that_never_finishes_a_head_is_closed(hasty: tuple[str, int]) -> None:
+    with socket.create_connection(hasty, timeout=10) as silent, socket.create_connection(hasty, timeout=10) as slow:
+        slow.sendall(b"GET / HTTP/1.1\r\nhost: he")
+        assert (silent.recv(100), slow.recv(100)) == (b"", b"")
+
+
+def test_a_connection_that_is_used_again_in_time_stays_open_and_a_second_head_is_timed_too(
+    hasty: tuple[str, int],
+) -> None:
+    request = b"GET / HTTP/1.1\r\nhost: here\r\n\r\n"
+    with socket.create_connection(hasty, timeout=10) as connection:
+        for _ in range(3):
+            connection.sendall(request)
+            assert connection.recv(1000).startswith(b"HTTP/1.1 204")
+            time.sleep(0.25)
+        connection.sendall(request[:10])
+        assert connection.recv(100) == b""

@@ -83,6 +83,11 @@ def test_a_label_that_only_resembles_the_trigger_is_none(label: str) -> None:
     assert isinstance(read("issues", labeled(label={"name": label})), Ignored)
 
 
+@pytest.mark.parametrize("action", ["opened", "reopened", "assigned", "locked", "labelled", "LABELED", ""])
+def test_an_issue_that_carries_the_trigger_label_opens_nothing_by_any_other_action(action: str) -> None:
+    assert isinstance(read("issues", labeled(action=action)), Ignored)
+
+
 def test_a_label_that_is_not_named_is_never_guessed_from_the_issue() -> None:
     assert isinstance(read("issues", without(labeled(), "label")), Ignored)
     assert isinstance(read("issues", labeled(label=None)), Ignored)
