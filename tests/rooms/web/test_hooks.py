@@ -6,6 +6,7 @@ import select
 import socket
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,21 @@ def test_lb_01_two_labels_at_once_make_one_run(door: Door) -> None:
     door.post("issues", labeled(label={"name": "bug"}))
     door.post("issues", labeled())
     assert kinds(door) == ["labelled"]
+
+
+def test_lb_01_labels_that_come_all_at_once_make_one_run(door_on_both: Door) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: door_on_both.post("issues", labeled()), range(8)))
+    assert [answer.status_code for answer in answers] == [202] * 8
+    assert door_on_both.recorded() == 8
+    assert kinds(door_on_both) == ["labelled"] + ["labelled_again"] * 7
+
+
+def test_one_delivery_that_comes_many_times_at_once_is_recorded_once(door_on_both: Door) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: door_on_both.post("issues", labeled(), guid="g-1"), range(8)))
+    assert sorted(answer.json()["duplicate"] for answer in answers) == [False] + [True] * 7
+    assert (door_on_both.recorded(), kinds(door_on_both)) == (1, ["labelled"])
 
 
 def test_lb_01_setting_the_label_again_makes_no_second_run_beside_the_first(door: Door) -> None:
