@@ -62,8 +62,8 @@ def mint(world: World, installation: Installation, fields: dict[str, Any], style
         raise Refused(403, SUSPENDED)
     permissions = _narrowed_permissions(installation, fields.get("permissions"))
     repo_ids = _narrowed_repositories(world, installation, fields)
-    now = world.now()
-    expires = now + timedelta(seconds=world.token_seconds)
+    now = world.moment()
+    expires = world.now() + timedelta(seconds=world.token_seconds)
     value = _token_text(world, installation, style, expires)
     token = Token(value, token_digest(value), installation.id, permissions, repo_ids, now, expires)
     world.tokens[token.digest] = token

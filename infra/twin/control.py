@@ -199,6 +199,47 @@ class TwinControl:
         """Close a pull request without merging."""
         return self.close_issue(repo, number, as_login)
 
+    def open_pull(self, repo: str, title: str, head: str, into: str, as_login: str) -> Json:
+        """A pull request opened by hand (write)."""
+        return dict(self.do("open_pull", repo=repo, title=title, head=head, into=into, as_login=as_login))
+
+    def unminimize(self, comment_id: int, as_login: str) -> Json:
+        """Show a hidden comment again."""
+        return dict(self.do("unminimize", comment_id=comment_id, as_login=as_login))
+
+    def forget_author(self, **what: Any) -> None:
+        """Delete the author's account of an issue (repo, number) or of a comment (comment_id): null from now on."""
+        self.do("forget_author", **what)
+
+    def rename_label(self, repo: str, label: str, name: str, as_login: str) -> Json:
+        """Rename a label (write)."""
+        return dict(self.do("rename_label", repo=repo, label=label, name=name, as_login=as_login))
+
+    def delete_label(self, repo: str, label: str, as_login: str) -> None:
+        """Delete a label from the repository and from every issue (write)."""
+        self.do("delete_label", repo=repo, label=label, as_login=as_login)
+
+    def add_rule(self, repo: str, pattern: str, type: str) -> Json:
+        """A branch rule: creation, update, deletion … for a pattern, `~ALL` or `~DEFAULT_BRANCH`."""
+        return dict(self.do("add_rule", repo=repo, pattern=pattern, type=type))
+
+    def add_check_run(self, repo: str, sha: str, name: str, conclusion: str, summary: str | None = None) -> Json:
+        """A completed check run on a commit."""
+        values = {"repo": repo, "sha": sha, "name": name, "conclusion": conclusion, "summary": summary}
+        return dict(self.do("add_check_run", **values))
+
+    def set_team(self, org: str, slug: str, members: list[str]) -> None:
+        """The members of an organization's team."""
+        self.do("set_team", org=org, slug=slug, members=members)
+
+    def delete_repo(self, repo: str) -> None:
+        """Delete a repository."""
+        self.do("delete_repo", repo=repo)
+
+    def choose_repos(self, account: str, repos: list[str]) -> Json:
+        """Which repositories the installation covers from now on."""
+        return dict(self.do("choose_repos", account=account, repos=repos))
+
     def set_permission(self, repo: str, login: str, role: str) -> None:
         """Give a role: none, read, triage, write, maintain, admin or a custom one of the repository."""
         self.do("set_permission", repo=repo, login=login, role=role)
@@ -267,6 +308,10 @@ class TwinControl:
         """The next id of `issue`, `comment` or `other` objects."""
         self.do("set_ids", family=family, first=first)
 
+    def set_rate_limit(self, limit: int) -> None:
+        """Requests per hour for each caller."""
+        self.do("set_rate_limit", limit=limit)
+
     def set_hook(self, url: str | None, secret: str | None = None, seconds_to_answer: float | None = None) -> None:
         """Where webhooks go (None: nowhere)."""
         self.do("set_hook", url=url, secret=secret, seconds_to_answer=seconds_to_answer)
@@ -300,9 +345,21 @@ class TwinControl:
         """Path -> mode at a branch or commit."""
         return {path: one["mode"] for path, one in self.do("branch_files", repo=repo, branch=branch).items()}
 
+    def commit(self, repo: str, name: str) -> Json:
+        """A commit (by branch or object name) with its `verification`."""
+        return dict(self.do("commit", repo=repo, name=name))
+
+    def repo_path(self, repo: str) -> Path:
+        """Where the bare git repository lies on this machine."""
+        return Path(self.do("repo_path", repo=repo)["path"])
+
     def journal(self) -> list[Json]:
         """Every request the twin answered, by arrival."""
         return list(self.do("journal"))
+
+    def acts(self) -> list[Json]:
+        """What people did by hand ({at, login, deed, values}), on the journal's clock."""
+        return list(self.do("acts"))
 
     def tokens(self) -> list[Json]:
         """Every token minted: hash, permissions, repository ids, minted, expires, revoked (seconds since 1970)."""

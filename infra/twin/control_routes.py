@@ -13,6 +13,7 @@ from infra.twin.fields import Fields
 from infra.twin.forge import Forge
 from infra.twin.git_store import GitFailed
 from infra.twin.human import Deed
+from infra.twin.journal import Act
 from infra.twin.wire import Refused, Reply
 
 DEEDS: dict[str, Deed] = human.DEEDS | owners.DEEDS | knobs.DEEDS
@@ -36,6 +37,13 @@ def routes(forge: Forge) -> list[Route]:
     ]
 
 
+def note(forge: Forge, name: str, values: dict[str, Any]) -> None:
+    """Remember what a person did, so that the journal's requests can be ordered against it."""
+    login = values.get("as_login") or values.get("author")
+    if login and name in human.DEEDS:
+        forge.journal.add_act(Act(forge.world.seconds(), login, name, values))
+
+
 def _do(forge: Forge, name: str, body: bytes, request: Request) -> Reply:
     if request.headers.get("content-type") != "application/json":
         return Refused(415, "control calls are application/json").reply()
@@ -45,7 +53,9 @@ def _do(forge: Forge, name: str, body: bytes, request: Request) -> Reply:
     values: dict[str, Any] = json.loads(body or b"{}")
     with forge.world.lock:
         try:
-            return Reply(value=deed(Fields(forge, values)))
+            reply = Reply(value=deed(Fields(forge, values)))
+            note(forge, name, values)
+            return reply
         except Refused as refusal:
             return refusal.reply()
         except GitFailed as failure:

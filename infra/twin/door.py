@@ -17,7 +17,10 @@ BY_ID = re.compile(r"^/repositories/(\d+)(/.*)?$")
 
 
 class Door:
-    """ASGI middleware around the whole twin; `/_twin` passes untouched; pages are not recorded."""
+    """ASGI middleware around the whole twin; `/_twin` passes untouched; pages are not recorded.
+
+    It runs on the event loop and therefore never takes the twin's lock, which a handler may hold while git runs.
+    """
 
     def __init__(self, forge: Forge, inside: ASGIApp) -> None:
         self._forge = forge
@@ -50,8 +53,7 @@ class Door:
             path = "/graphql"
         by_id = BY_ID.match(path)
         if by_id:
-            with self._forge.world.lock:
-                repo = self._forge.world.repos.get(int(by_id.group(1)))
+            repo = self._forge.world.repos.get(int(by_id.group(1)))
             path = f"/repos/{repo.full_name}{by_id.group(2) or ''}" if repo else path
         return {**scope, "path": path, "state": {}}
 
@@ -66,10 +68,9 @@ class Door:
             caller = "app" if is_jwt(value) else "token"
         if value is not None and caller == "token":
             digest = token_digest(value)
-            with forge.world.lock:
-                token = forge.world.tokens.get(digest)
-                caller = "token" if token else "unknown"
-                permissions, ids = (dict(token.permissions), token.repo_ids) if token else (None, None)
+            token = forge.world.tokens.get(digest)
+            caller = "token" if token else "unknown"
+            permissions, ids = (dict(token.permissions), token.repo_ids) if token else (None, None)
         return {
             "number": forge.journal.ticket(), "at": forge.world.seconds(), "method": scope["method"],
             "path": scope["path"], "query": scope["query_string"].decode("latin-1"), "caller": caller,
@@ -80,7 +81,11 @@ class Door:
         scope, receive, send = wire
         await asyncio.sleep(fault.seconds_before)
         if fault.mode == "delay":
-            await self._inside(scope, receive, answer)
+            kept: list[Message] = []
+            await self._inside(scope, receive, _keeping(kept))
+            await asyncio.sleep(fault.seconds_after)
+            for message in kept:
+                await answer(message)
             return
         if fault.mode in {"after", "drop-after"}:
             await self._inside(scope, receive, _swallow)
@@ -115,6 +120,15 @@ class _Recorder:
         else:
             self.size += len(message.get("body", b""))
         await self._send(message)
+
+
+def _keeping(kept: list[Message]) -> Send:
+    """An answer that waits in `kept`."""
+
+    async def keep(message: Message) -> None:
+        kept.append(message)
+
+    return keep
 
 
 async def _swallow(message: Message) -> None:

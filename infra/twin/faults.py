@@ -1,11 +1,10 @@
 """Faults on demand: what the next calls that match are answered instead of, or after, the truth."""
 
 import re
+import threading
 import time
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
-
-from infra.twin.state import World
 
 Mode = Literal["instead", "after", "drop", "drop-after", "delay"]
 MODES: tuple[Mode, ...] = ("instead", "after", "drop", "drop-after", "delay")
@@ -16,7 +15,7 @@ class Fault:
     """Which requests (`METHOD /path` searched with a regular expression), how many or until when, and what happens.
 
     `instead` answers without doing; `after` does the work and then answers this; `drop` closes the connection before
-    the work, `drop-after` after it; `delay` only waits `seconds_before` and then answers truly.
+    the work, `drop-after` after it; `delay` answers truly but waits `seconds_before` the work or `seconds_after` it.
     """
 
     pattern: str
@@ -34,10 +33,10 @@ class Fault:
 
 
 class Faults:
-    """The faults waiting to happen."""
+    """The faults waiting to happen, under a lock of their own."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._waiting: list[Fault] = []
 
     def add(self, fields: dict[str, Any]) -> Fault:
@@ -51,18 +50,18 @@ class Faults:
             fault.until = time.monotonic() + float(seconds)
             fault.times = fields.get("times")
         fault.name = fault.name or f"{fault.mode} {fault.status}"
-        with self._world.lock:
+        with self._lock:
             self._waiting.append(fault)
         return fault
 
     def clear(self) -> None:
         """Disarm all."""
-        with self._world.lock:
+        with self._lock:
             self._waiting.clear()
 
     def take(self, method: str, path: str) -> Fault | None:
         """The first fault that matches this request, used up by one; control calls never match."""
-        with self._world.lock:
+        with self._lock:
             now = time.monotonic()
             self._waiting = [fault for fault in self._waiting if _alive(fault, now)]
             for fault in self._waiting:
@@ -79,7 +78,7 @@ class Faults:
 
     def waiting(self) -> list[dict[str, Any]]:
         """The armed faults as plain JSON."""
-        with self._world.lock:
+        with self._lock:
             return [asdict(fault) for fault in self._waiting]
 
 

@@ -26,4 +26,4 @@ class Forge:
 def new_forge(folder: Path) -> Forge:
     """An empty forge that keeps its git repositories under `folder`."""
     world = World()
-    return Forge(world, GitStore(folder / "git"), Webhooks(world), Journal(world), Faults(world), Rates(world))
+    return Forge(world, GitStore(folder / "git"), Webhooks(world), Journal(), Faults(), Rates(world))

@@ -1,9 +1,8 @@
 """The record of every request: when, what, how it ended and with which token's reach; never a token itself."""
 
+import threading
 from dataclasses import asdict, dataclass
 from typing import Any
-
-from infra.twin.state import World
 
 
 @dataclass(frozen=True)
@@ -24,27 +23,48 @@ class Entry:
     body_bytes: int
 
 
-class Journal:
-    """Entries in the order in which the requests were *received*; kept in memory."""
+@dataclass(frozen=True)
+class Act:
+    """Something that a person did by hand: when, who, what, and the values given."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    at: float
+    login: str
+    deed: str
+    values: dict[str, Any]
+
+
+class Journal:
+    """Requests in the order in which they were *received*, and what people did; kept in memory, under its own lock."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._entries: list[Entry] = []
+        self._acts: list[Act] = []
         self._next = 1
 
     def ticket(self) -> int:
         """The number of a request that has just arrived."""
-        with self._world.lock:
+        with self._lock:
             number = self._next
             self._next += 1
             return number
 
     def add(self, entry: Entry) -> None:
         """Keep an entry."""
-        with self._world.lock:
+        with self._lock:
             self._entries.append(entry)
 
+    def add_act(self, act: Act) -> None:
+        """Keep what a person did."""
+        with self._lock:
+            self._acts.append(act)
+
     def entries(self) -> list[dict[str, Any]]:
-        """All entries as plain JSON, by arrival."""
-        with self._world.lock:
+        """All requests as plain JSON, by arrival."""
+        with self._lock:
             return [asdict(entry) for entry in sorted(self._entries, key=lambda entry: entry.number)]
+
+    def acts(self) -> list[dict[str, Any]]:
+        """All acts as plain JSON, oldest first."""
+        with self._lock:
+            return [asdict(act) for act in self._acts]

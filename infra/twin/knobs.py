@@ -116,6 +116,11 @@ def journal(fields: Fields) -> Any:
     return fields.forge.journal.entries()
 
 
+def acts(fields: Fields) -> Any:
+    """What people did by hand, oldest first, on the same clock as the journal."""
+    return fields.forge.journal.acts()
+
+
 def tokens(fields: Fields) -> Any:
     """Every token ever minted: its hash, reach and life; never its value."""
     world = fields.forge.world
@@ -196,7 +201,7 @@ DEEDS: dict[str, Deed] = {
     "set_clock": set_clock, "set_tokens": set_tokens, "set_ids": set_ids, "set_rate_limit": set_rate_limit,
     "set_hook": set_hook, "add_fault": add_fault, "clear_faults": clear_faults, "treat_deliveries": treat_deliveries,
     "clear_treatments": clear_treatments, "release_deliveries": release_deliveries, "redeliver": redeliver,
-    "deliveries": deliveries, "journal": journal, "tokens": tokens, "issue": issue, "issues": issues,
+    "deliveries": deliveries, "journal": journal, "acts": acts, "tokens": tokens, "issue": issue, "issues": issues,
     "comments": comments, "pulls": all_pulls, "branches": branches, "branch_files": branch_files, "commit": commit,
     "repo_path": repo_path,
 }

@@ -13,6 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from infra.twin import human, people, pulls
+from infra.twin.control_routes import note
 from infra.twin.diffs import ChangedFile, changed_files
 from infra.twin.fields import Fields
 from infra.twin.forge import Forge
@@ -214,6 +215,7 @@ def _acted(forge: Forge, form: dict[str, str]) -> Response:
             if deed not in OFFERED:
                 raise not_found()
             human.DEEDS[deed](Fields(forge, values))
+            note(forge, deed, values)
         except Refused as refusal:
             said = f"?said={quote(refusal.message)}"
     return RedirectResponse(back + said, 303, HEADERS)

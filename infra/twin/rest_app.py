@@ -112,7 +112,7 @@ def create_token(forge: Forge, call: Call, _: Repo) -> Reply:
 def revoke_token(forge: Forge, call: Call, _: Repo) -> Reply:
     """`DELETE /installation/token`: 204; the token is dead from now on."""
     assert call.caller.token is not None
-    call.caller.token.revoked = forge.world.now()
+    call.caller.token.revoked = forge.world.moment()
     return Reply(204)
 
 

@@ -100,6 +100,7 @@ def label(world: World, repo: Repo, mark: Label) -> dict[str, Any]:
     return {
         "id": mark.id, "node_id": node_id("LA", mark.id), "url": f"{repo_url(world, repo)}/labels/{quote(mark.name)}",
         "name": mark.name, "color": mark.color, "default": False, "description": mark.description,
+        "archived_at": None, "archived_by": None,
     }
 
 

@@ -226,6 +226,10 @@ class World:
         """The twin's time in UTC, whole seconds as GitHub gives them."""
         return datetime.fromtimestamp(self.seconds(), UTC).replace(microsecond=0)
 
+    def moment(self) -> datetime:
+        """The twin's time in UTC with its fractions, for what is only compared and never sent."""
+        return datetime.fromtimestamp(self.seconds(), UTC)
+
     def seconds(self) -> float:
         """The twin's time in seconds since 1970."""
         return time.time() + self.clock_offset

@@ -68,6 +68,15 @@ def test_an_answer_can_be_late_and_a_fault_can_skip_the_first_calls(talking: Any
     assert len(talking.control.comments(REPO, 1)) == 2
 
 
+def test_a_true_answer_can_be_held_back_after_the_work_is_done(talking: Any) -> None:
+    headers = talking.token()
+    talking.control.fault(r"^POST .*/comments$", mode="delay", seconds_after=5)
+    impatient = httpx.Client(base_url=talking.twin.url, trust_env=False, timeout=0.5)
+    with impatient, pytest.raises(httpx.ReadTimeout):
+        impatient.post(f"/repos/{REPO}/issues/1/comments", headers=headers, json={"body": "x"})
+    assert len(talking.control.comments(REPO, 1)) == 1
+
+
 def test_faults_touch_nothing_else_and_can_be_cleared(talking: Any) -> None:
     headers = talking.token()
     talking.control.fault(r"^GET /app/installations", times=None)
@@ -123,6 +132,15 @@ def test_the_journal_names_each_requests_reach_and_no_secret(talking: Any) -> No
     assert read["repository_ids"] == [talking.repo["id"]] and read["token"] == talking.control.tokens()[0]["token"]
     assert refused["status"] == 403 and app["path"] == "/app" and app["token"] is None
     assert "write" not in str([one["permissions"] for one in talking.control.journal()])
+
+
+def test_what_people_did_is_kept_on_the_clock_of_the_journal(talking: Any) -> None:
+    headers = talking.token(issues="write")
+    talking.control.comment(REPO, 1, "/approve", "mira")
+    _say(talking, headers)
+    (opened, approved) = talking.control.acts()
+    assert (approved["login"], approved["deed"], approved["values"]["body"]) == ("mira", "comment", "/approve")
+    assert opened["at"] < talking.control.tokens()[0]["minted"] < approved["at"] < talking.control.journal()[-1]["at"]
 
 
 def test_versions_that_github_does_not_know_are_410_and_rate_is_gone_from_the_newest(talking: Any) -> None:

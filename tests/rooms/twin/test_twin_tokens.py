@@ -170,5 +170,5 @@ def test_the_list_of_tokens_tells_reach_and_life_and_never_a_value(yard: Any) ->
     (one,) = yard.control.tokens()
     assert one["permissions"] == {"metadata": "read", "contents": "read"}
     assert one["repository_ids"] == [yard.repo["id"]]
-    assert one["expires"] - one["minted"] == 3600 and one["revoked"] >= one["minted"]
+    assert 3598 < one["expires"] - one["minted"] <= 3600 and one["revoked"] >= one["minted"]
     assert headers["Authorization"].split()[1] not in str(yard.control.tokens()) + str(yard.control.journal())
