@@ -22,7 +22,6 @@ can_make_environment() {
 is_there() {
     case $1 in
         bubblewrap) command -v bwrap >/dev/null 2>&1 ;;
-        ripgrep) command -v rg >/dev/null 2>&1 ;;
         postgresql) has_postgres ;;
         *-venv) can_make_environment ;;
         *) command -v "$1" >/dev/null 2>&1 ;;
@@ -32,7 +31,6 @@ is_there() {
 purpose() {
     case $1 in
         bubblewrap) echo "the sealed box in which commands of a repository run" ;;
-        ripgrep) echo "searching a snapshot of a repository" ;;
         git) echo "keeping a mirror of a repository" ;;
         redis-server) echo "tests of the set-up with Redis; each test run starts its own server" ;;
         postgresql) echo "tests of the set-up with PostgreSQL; each test run starts its own server" ;;
@@ -114,10 +112,10 @@ stop_with_line() {
 }
 
 case ${1:-} in
-    run) see_to git "$venv" bubblewrap ripgrep || stop_with_line ;;
+    run) see_to git "$venv" bubblewrap || stop_with_line ;;
     venv) see_to "$venv" || stop_with_line ;;
     test)
-        see_to git "$venv" bubblewrap ripgrep redis-server postgresql && exit 0
+        see_to git "$venv" bubblewrap redis-server postgresql && exit 0
         in_ci && say "In CI nothing may be left out." && stop_with_line
         case " ${missing[*]} " in *" git "* | *-venv*) stop_with_line ;; esac
         say "Missing: ${missing[*]}. What needs them is left out and named at the end. To have it all:
