@@ -248,6 +248,10 @@ def _explained(said: str) -> _CannotPrepare:
         )
     if "No module named pip" in said or "no such option: --python" in said:
         return _CannotPrepare("There is no pip of version 22.3 or newer.", "Install one into the worker's environment.")
+    if "(from versions: none)" in said:
+        return _CannotPrepare(
+            f"The package index gave nothing: {reason}.", "Can it be reached, and does it have wheels for this Python?"
+        )
     return _CannotPrepare(
         f"pip found no wheels for what the tests need: {reason}.", "The checks of this repository cannot be run here."
     )

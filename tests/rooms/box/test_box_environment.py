@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import socket
 import threading
 import zipfile
 from pathlib import Path
@@ -146,6 +147,15 @@ def test_a_need_that_no_wheel_meets_is_a_reason_and_runs_nothing(project: Path, 
     refusal = build_environment(project, workshop)
     assert isinstance(refusal, EnvironmentUnavailable)
     assert "needed>7" in refusal.reason and refusal.remedy
+
+
+def test_an_index_that_cannot_be_reached_is_a_reason(project: Path, workshop: Workshop) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{nobody.getsockname()[1]}/simple"
+        variables = {"PIP_INDEX_URL": address, "PIP_CONFIG_FILE": "/dev/null", "PIP_RETRIES": "0"}
+        refusal = build_environment(project, Workshop(workshop.cache, variables))
+    assert isinstance(refusal, EnvironmentUnavailable) and "reached" in str(refusal)
 
 
 def test_a_project_for_another_python_is_a_reason(project: Path, workshop: Workshop) -> None:

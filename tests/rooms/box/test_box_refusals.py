@@ -69,6 +69,10 @@ MISBEHAVIOUR = {
         "say({**child(), **APART}); time.sleep(0.1); say({'exit-code': 0}); os._exit(0)",
         "without starting the command",
     ),
+    "does not say how the command ended": (
+        "say({**child(), **APART}); os.read(handed('--block-fd'), 1); print(inside[4], flush=True); os._exit(0)",
+        "without saying how",
+    ),
     "runs the command on the machine itself": (
         "say({**child(), **APART}); os.read(handed('--block-fd'), 1); os.chdir('/tmp')\n"
         "print(inside[4], flush=True); status = subprocess.run(inside[5:]).returncode\n"
@@ -145,6 +149,13 @@ def test_a_box_that_does_not_hold_is_not_handed_out(case: str, reachable: Path) 
     opened = open_box(stand_in(reachable, f"{body}\nbecome_real()"))
     assert isinstance(opened, BoxUnavailable), "the proof passed"
     assert reason in opened.reason
+
+
+@pytest.mark.needs_userns
+def test_without_the_filter_a_nested_namespace_is_still_refused(reachable: Path) -> None:
+    opened = open_box(stand_in(reachable, f"{WEAKENED['the filter is missing'][0]}\nbecome_real()"))
+    assert isinstance(opened, BoxUnavailable)
+    assert "filter is '0'" in opened.reason and "nested" not in opened.reason
 
 
 @pytest.mark.needs_userns

@@ -62,6 +62,11 @@ def test_a_command_starts_in_the_tree_with_the_fixed_environment_only(ran: Runni
     assert b"PWD=/work\n" in result.output
 
 
+def test_an_allowed_variable_reaches_the_command(box: Box, tree: Path) -> None:
+    result = box.run(tree, Command(("env",), 5, Profile.READ, {"PYTHONPATH": "/work/src:/tools/0"}))
+    assert isinstance(result, Ran) and b"PYTHONPATH=/work/src:/tools/0\n" in result.output
+
+
 def test_words_reach_the_program_untouched_by_any_shell(ran: Running) -> None:
     words = ("$(id)", "`id`", "a b", "", "*", "--", "'\"\\", "-n", "é\n")
     result = ran("/usr/bin/python3", "-I", "-c", "import sys; print(ascii(sys.argv[1:]))", *words, profile=Profile.READ)
