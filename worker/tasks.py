@@ -100,9 +100,11 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
     match decided:
         case Void():
             _settle(shop, claim, _voided(claim, decided, shop.clock()), f"approval voided: {decided.reason}")
+        case Held(seconds, reason):
+            # The plan is kept for as long as its approval stands; its expiry ends the waiting.
+            _hold(shop, claim, decided)
+            shop.ledger.postpone(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
         case Wait(seconds, reason) if claim.postponements < MOST_WAITS:
-            if isinstance(decided, Held):
-                _hold(shop, claim, decided)
             shop.ledger.postpone(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
         case Retry(reason) if claim.attempts - claim.postponements < MOST_FAULTS:
             pause = timedelta(seconds=2.0 ** (claim.attempts - claim.postponements))

@@ -138,6 +138,7 @@ def command_given(state: State, fact: f.CommandGiven) -> Move | Stay:
         source_id=fact.comment_id,
         source_digest=fact.comment_digest,
         argument=fact.argument[:4_000],
+        plan_version=_posted_version(state),
     )
     seen = React(key=f"seen:{fact.comment_id}", comment_id=fact.comment_id, content="eyes")
     return Move(state, (look, seen))
@@ -159,8 +160,15 @@ def thumb_seen(state: Proposed, fact: f.ThumbSeen) -> Move | Stay:
         person=fact.person,
         source=SourceKind.REACTION,
         source_id=fact.reaction_id,
+        plan_version=state.proposal.version,
     )
     return Move(state, (look,))
+
+
+def _posted_version(state: State) -> int | None:
+    """Which plan a person can have read by now."""
+    posted = isinstance(state, Proposed) and state.proposal.comment_id is not None
+    return state.proposal.version if posted and isinstance(state, Proposed) else None
 
 
 def answered(state: NeedsInput, fact: f.Answered) -> Move | Stay:

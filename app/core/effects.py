@@ -51,6 +51,8 @@ class LookUpAuthority(_Effect):
     source_id: int
     source_digest: str = ""
     argument: str = ""
+    plan_version: int | None = None
+    """The plan that stood as a comment when the word was given; None where none did."""
 
 
 class DraftPlan(_Effect):

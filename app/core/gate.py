@@ -146,12 +146,16 @@ def _word_stands(found: AuthorityFound) -> Verdict:
     if found.source_found is Found.AS_WRITTEN:
         return Allowed()
     what = "reaction" if found.source is SourceKind.REACTION else "comment"
+    if found.source_found is Found.EDITED and found.source is SourceKind.REACTION:
+        return Refused("The plan comment was edited after the reaction was given, so the reaction does not count.")
     if found.source_found is Found.EDITED:
         return Refused(f"The {what} was edited after it was written, so it does not count.", "Write a new one.")
     return Refused(f"The {what} is gone, so it does not count.")
 
 
 def _names_this_plan(proposal: Proposal, found: AuthorityFound) -> Verdict:
+    if found.plan_version is None:
+        return Refused("That was said before this plan was posted.", "Read the plan, then approve it.")
     if found.plan_version != proposal.version:
         return Refused("A newer version of the plan stands; the approval was for an older one.")
     if not found.argument or names(found.argument, proposal.digest):

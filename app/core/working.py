@@ -271,6 +271,9 @@ def effect_abandoned(state: State, fact: f.EffectAbandoned) -> Move | Stay:
         if isinstance(state, Proposed):
             return _revision_failed(state, words, Spent())
         return closed(state, ClosedReason.FAILED, words)
+    if isinstance(state, Proposed) and fact.key == f"plan-comment:{state.proposal.version}":
+        unsaid = Refused(f"The plan could not be posted: {fact.reason}", "Setting the label again starts a new run.")
+        return closed(state, ClosedReason.FAILED, unsaid)
     if fact.effect == "look_up_authority":
         no_answer = Refused(
             f"Nobody's authority could be found: {fact.reason}", "Nothing was allowed. Please ask again later."

@@ -93,7 +93,7 @@ def test_a_person_with_write_permission_approves_the_plan_that_stands() -> None:
         ({"source_found": Found.DELETED}, "gone"),
         ({"source_found": Found.NOT_LOOKED_FOR}, "gone"),
         ({"plan_version": 2}, "newer version"),
-        ({"plan_version": None}, "newer version"),
+        ({"plan_version": None}, "before this plan was posted"),
         ({"argument": "0123456789"}, "not the digest"),
         ({"argument": "ddd"}, "too short"),
         ({"plan_comment": Found.EDITED}, "edited after it was posted"),

@@ -75,6 +75,8 @@ class Finished:
 
 def find_authority(reader: Reader, effect: LookUpAuthority, state: State, now: datetime) -> AuthorityFound:
     """The fact that decides what a person's word leads to. Raises `GitHubError`: no answer is no authority."""
+    # A word is about the plan that stood when it was given, not about one that came while GitHub was being asked.
+    stood = isinstance(state, Proposed) and state.proposal.version == effect.plan_version
     question = Question(
         request=state.request,
         purpose=effect.purpose,
@@ -83,9 +85,10 @@ def find_authority(reader: Reader, effect: LookUpAuthority, state: State, now: d
         source_id=effect.source_id,
         source_digest=effect.source_digest,
         argument=effect.argument,
-        proposal=state.proposal if isinstance(state, Proposed) else None,
+        proposal=state.proposal if stood and isinstance(state, Proposed) else None,
     )
-    return look_up(reader, question, now)
+    found = look_up(reader, question, now)
+    return found.model_copy(update={"plan_version": effect.plan_version})
 
 
 def react(commenter: Commenter, effect: React) -> Told:
