@@ -58,15 +58,20 @@ class Furnishing:
     lease: timedelta = timedelta(seconds=30)
 
 
+PLAIN = Furnishing()
+
+
 class House:
     """One story's world. `ledger_url` decides the database."""
 
     def __init__(
-        self, folder: Path, ledger_url: str, script: Mapping[str, Any], furnishing: Furnishing = Furnishing()
+        self, folder: Path, ledger_url: str, script: Mapping[str, Any], furnishing: Furnishing = PLAIN
     ) -> None:
         self.folder = folder
         self.furnishing = furnishing
         self.ahead = timedelta()
+        self.away: set[Belt] = set()
+        """Belts whose process does not run now."""
         self.twin = Twin.start(folder / "twin", AppWish(public_key=app_key()[1]))
         self.control = self.twin.control
         self.model = ScriptedModel.start(script)
@@ -154,7 +159,7 @@ class House:
     def crank_once(self, *belts: Belt) -> bool:
         """One round of these belts, or of all: whatever is due is done. False when nothing was."""
         busy = False
-        for belt in belts or tuple(Belt):
+        for belt in [one for one in belts or Belt if one not in self.away]:
             for effect_id in self.ledger.owed(belt, self.now()):
                 busy = True
                 tasks.work(self.shops[belt], effect_id)
@@ -179,10 +184,9 @@ class House:
         return claim
 
     def sweep(self) -> None:
-        """What beat's bell has the publisher do: it looks for thumbs and for what has expired. Then all work."""
+        """What beat's bell has the publisher do: it looks for thumbs and for what has expired."""
         self.pass_time(timedelta(seconds=self.shops[Belt.PUBLISHER].settings.watch_seconds))
         tasks.sweep(self.shops[Belt.PUBLISHER], self.watch)
-        self.crank()
 
     # -- looking ----------------------------------------------------------------------------------------------
 

@@ -124,6 +124,18 @@ class Story(House):
         """Everything that we said, oldest first."""
         return [one["body"] for one in self._ours()]
 
+    def plan_is_read(self, version: int = 1) -> dict[str, Any]:
+        """The plan comment was read; it says how to approve exactly this plan."""
+        plan = self.next_comment(f"### Plan, version {version}", "/approve")
+        self.read_status(f"Plan version {version}")
+        return plan
+
+    def hidden(self, comment: int) -> bool:
+        """Whether a comment is hidden as outdated on the page."""
+        world = self.twin.forge.world
+        found = [one for repo in world.repos.values() for issue in repo.issues for one in issue.comments]
+        return next(one.minimized for one in found if one.id == comment) is not None
+
     def draft(self) -> dict[str, Any]:
         """The one pull request that we opened."""
         ours = [one for one in self.control.pulls(REPO) if one["user"]["login"] == f"{self.twin.app.slug}[bot]"]
