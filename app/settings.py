@@ -9,6 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 DEFAULT_LABEL = "countersign"
 DEFAULT_HOST = "127.0.0.1"
@@ -57,6 +58,10 @@ def ledger_url(env: Mapping[str, str]) -> str:
     url = env.get("DATABASE_URL", "").strip()
     if not url:
         return f"sqlite:///{data_dir(env) / 'ledger.db'}"
+    if not _is_address(url, ("sqlite", "postgres", "postgresql", "postgresql+psycopg")):
+        # Not quoted: it can hold a password.
+        sentence = "DATABASE_URL is not an address like sqlite:///file or postgresql://host/name."
+        raise SettingsWrong("DATABASE_URL", sentence)
     for scheme in ("postgres://", "postgresql://"):
         if url.startswith(scheme):
             return "postgresql+psycopg://" + url.removeprefix(scheme)
@@ -65,7 +70,22 @@ def ledger_url(env: Mapping[str, str]) -> str:
 
 def broker_url(env: Mapping[str, str]) -> str:
     """URL of the broker: `CELERY_BROKER_URL`, or `filesystem://` for folders below the data folder."""
-    return env.get("CELERY_BROKER_URL", "").strip() or "filesystem://"
+    url = env.get("CELERY_BROKER_URL", "").strip() or "filesystem://"
+    if not _is_address(url, ("filesystem", "redis", "rediss", "amqp", "amqps", "sentinel")):
+        raise SettingsWrong("CELERY_BROKER_URL", "CELERY_BROKER_URL is not an address like redis://host:6379/0.")
+    return url
+
+
+def _is_address(url: str, schemes: tuple[str, ...]) -> bool:
+    scheme, there, _ = url.partition("://")
+    if scheme not in schemes or not there:
+        return False
+    try:
+        # Sentinels are several addresses in one.
+        _ = urlsplit(url).port if scheme != "sentinel" else None
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The entry of every process that acts: `python -m worker.main worker BELT | mint | beat | up`."""
 
 import logging
+import os
 import signal
 import sys
 import threading
@@ -10,15 +11,19 @@ from typing import TYPE_CHECKING
 
 from app.core.belts import Belt
 from app.ledger.errors import LedgerError
-from app.settings import SettingsWrong, environment, queue_settings
+from app.settings import SettingsWrong, environment
 from worker.github.key import KeyRefused
-from worker.settings import MintLine, belt_settings, mint_settings
+from worker.settings import MintLine, MintSettings, beat_settings, belt_settings, mint_settings
 
 if TYPE_CHECKING:
     from worker.mint.caller import MintCaller
+    from worker.mint.serve import MintServer
 
 REFUSED = 2
 """Exit code of a process that must not start as it was set up."""
+
+LAST_SECONDS = 8.0
+"""How long a belt that was told to stop may go on with what it has begun; its lease tells the others."""
 
 USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | up"
 
@@ -49,6 +54,8 @@ def main(words: Sequence[str]) -> int:
 
 def run_belt(belt: Belt) -> int:
     """One belt's worker: its own queue, its own keys, a few threads."""
+    from celery.signals import worker_shutting_down  # type: ignore[import-untyped]
+
     from app.ledger import open_ledger
     from app.queue import SWEEP, WORK, Doorbell, make_celery
     from worker import tasks
@@ -61,6 +68,15 @@ def run_belt(belt: Belt) -> int:
     celery = make_celery(settings.queue)
     shop = Shop(settings, ledger, Doorbell(celery), _mint(settings.mint, belt))
     watch = Watch(shop) if belt is Belt.PUBLISHER else None
+    over_at_last = threading.Timer(LAST_SECONDS, lambda: os._exit(1))
+    over_at_last.daemon = True
+
+    def stopping(**told: object) -> None:
+        # Told twice, it is stopping already.
+        if not over_at_last.is_alive():
+            over_at_last.start()
+
+    worker_shutting_down.connect(stopping, weak=False)
 
     def work(effect_id: int) -> None:
         tasks.work(shop, int(effect_id))
@@ -92,9 +108,18 @@ def _mint(line: MintLine, belt: Belt) -> "MintCaller":
     from worker.mint.caller import MintCaller
 
     if line.descriptor is not None:
-        return MintCaller.inherited(line.descriptor)
+        try:
+            return MintCaller.inherited(line.descriptor, _end_this)
+        except OSError as error:
+            name = "COUNTERSIGN_MINT_FD"
+            raise SettingsWrong(name, f"{name} names no socket that was inherited: {error.strerror}.") from error
     assert line.address is not None
     return MintCaller.over_network(line.address, belt.value, line.credential)
+
+
+def _end_this() -> None:
+    """This process ends in good order; on one machine `up` starts it again with a new line to the mint."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
 
 def run_mint() -> int:
@@ -114,21 +139,30 @@ def run_mint() -> int:
     with AppIdentity(github.api_url, settings.app_id, key, settings=connections) as identity:
         server = MintServer(Mint(ledger, identity, github.api_url, connections))
         _on_stop(server.stop)
-        if settings.lines is not None:
-            server.take_lines(settings.lines)
-        if settings.listen is not None:
-            host, port = server.listen(settings.listen, settings.credentials)
-            logging.getLogger("countersign.mint").info("answering on %s port %d", host, port)
+        _begin_to_answer(server, settings)
         server.run_until_stopped()
     ledger.close()
     return 0
+
+
+def _begin_to_answer(server: "MintServer", settings: MintSettings) -> None:
+    name = "COUNTERSIGN_MINT_LINES_FD"
+    try:
+        if settings.lines is not None:
+            server.take_lines(settings.lines)
+        name = "COUNTERSIGN_MINT_LISTEN"
+        if settings.listen is not None:
+            host, port = server.listen(settings.listen, settings.credentials)
+            logging.getLogger("countersign.mint").info("answering on %s port %d", host, port)
+    except OSError as error:
+        raise SettingsWrong(name, f"{name} cannot be used: {error.strerror or error}.") from error
 
 
 def run_beat() -> int:
     """Beat: it rings each belt's sweep at its interval, and does nothing else."""
     from app.queue import make_celery
 
-    settings = queue_settings(environment())
+    settings = beat_settings(environment())
     celery = make_celery(settings)
     # The schedule is kept in memory: it is two lines long, and a lost tick is made up for by the next.
     celery.Beat(scheduler="celery.beat:Scheduler", loglevel="WARNING", quiet=True).run()

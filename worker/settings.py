@@ -29,6 +29,11 @@ DEFAULT_API = "https://api.github.com"
 DEFAULT_MINT_PORT = 8010
 DEFAULT_BWRAP = "/usr/bin/bwrap"
 MODEL_KEY = "ANTHROPIC_API_KEY"
+APP_KEYS = ("GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH")
+WEB_KEYS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "COUNTERSIGN_PAGES_PASSWORD")
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+SHORTEST_CREDENTIAL = 16
+"""Characters of the credential with which a belt proves itself to the mint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +117,22 @@ def web_address(api_url: str) -> str:
 def github_settings(env: Mapping[str, str]) -> GitHubSettings:
     """From `GITHUB_API_URL`. Plain http is for this machine only: tokens travel over it."""
     url = env.get("GITHUB_API_URL", "").strip().rstrip("/") or DEFAULT_API
-    parts = urlsplit(url)
-    loopback = parts.hostname in ("127.0.0.1", "::1", "localhost")
-    if parts.scheme not in ("https", "http") or not parts.hostname or (parts.scheme == "http" and not loopback):
-        raise SettingsWrong("GITHUB_API_URL", f"GITHUB_API_URL is {url!r}, and must be an https address.")
+    host = _host(url)
+    if not host or (url.startswith("http:") and host not in LOOPBACK) or "@" in url:
+        raise SettingsWrong("GITHUB_API_URL", "GITHUB_API_URL is not an https address (without a user name in it).")
     # A server on this machine is not GitHub, and has no secondary limits that a pause would respect.
-    return GitHubSettings(url, 0.0 if loopback else 1.0)
+    return GitHubSettings(url, 0.0 if host in LOOPBACK else 1.0)
 
 
 def model_settings(env: Mapping[str, str]) -> ModelSettings:
     """From `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL` and `COUNTERSIGN_{PLANNER,EXECUTOR,SCOUT}_MODEL`."""
     purpose = "Without a model's key this belt could not work, so it does not start."
+    base_url = env.get("ANTHROPIC_BASE_URL", "").strip() or None
+    if base_url is not None and not _host(base_url):
+        raise SettingsWrong("ANTHROPIC_BASE_URL", "ANTHROPIC_BASE_URL is not an http or https address.")
     return ModelSettings(
         api_key=require(env, MODEL_KEY, purpose),
-        base_url=env.get("ANTHROPIC_BASE_URL", "").strip() or None,
+        base_url=base_url,
         planner=env.get("COUNTERSIGN_PLANNER_MODEL", "").strip() or PLANNER_MODEL,
         executor=env.get("COUNTERSIGN_EXECUTOR_MODEL", "").strip() or EXECUTOR_MODEL,
         scout=env.get("COUNTERSIGN_SCOUT_MODEL", "").strip() or SCOUT_MODEL,
@@ -133,13 +140,9 @@ def model_settings(env: Mapping[str, str]) -> ModelSettings:
 
 
 def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
-    """What the belt may know, and nothing else. Refuses an environment that holds the App's key."""
-    for name in ("GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH", "GITHUB_WEBHOOK_SECRET"):
-        if env.get(name, "").strip():
-            raise SettingsWrong(name, f"{name} is set for the {belt}, which must not hold it. Unset it there.")
+    """What the belt may know, and nothing else. Refuses an environment that holds another process' keys."""
     with_model = belt is not Belt.PUBLISHER
-    if not with_model and env.get(MODEL_KEY, "").strip():
-        raise SettingsWrong(MODEL_KEY, f"{MODEL_KEY} is set for the {belt}, which talks to no model. Unset it there.")
+    _refuse_strangers(str(belt), env, (*APP_KEYS, *WEB_KEYS, *(() if with_model else (MODEL_KEY,))))
     return BeltSettings(
         belt=belt,
         ledger=ledger_settings(env),
@@ -157,26 +160,64 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
 
 def mint_settings(env: Mapping[str, str]) -> MintSettings:
     """The App's key from `GITHUB_PRIVATE_KEY` or the file at `GITHUB_PRIVATE_KEY_PATH`; the rest as it is set."""
+    _refuse_strangers("mint", env, (MODEL_KEY, *WEB_KEYS))
     why = "Without the App's id and key no token could be cut, so the mint does not start."
-    listen = _address(env, "COUNTERSIGN_MINT_LISTEN")
+    name = "COUNTERSIGN_MINT_LISTEN"
+    listen = _address(env, name)
     lines = _descriptor(env, "COUNTERSIGN_MINT_LINES_FD")
-    credentials = {
-        belt: env[name] for belt in Belt if env.get(name := f"COUNTERSIGN_MINT_CREDENTIAL_{belt.upper()}", "")
-    }
     if lines is None and listen is None:
-        name = "COUNTERSIGN_MINT_LISTEN"
         raise SettingsWrong(name, f"{name} is not set, and no belt's socket was inherited: nobody could ask the mint.")
+    credentials = _credentials(env)
+    if listen is not None and not credentials:
+        missing = credential_name(Belt.PLANNER)
+        raise SettingsWrong(missing, f"{name} is set, but neither {missing} nor another belt's: nobody could ask.")
+    app_id = require(env, "GITHUB_APP_ID", why).strip()
+    if not re.fullmatch(r"\d{1,15}|Iv[\w.]{8,60}", app_id, re.ASCII):
+        raise SettingsWrong("GITHUB_APP_ID", f"GITHUB_APP_ID is {app_id!r}, and must be the App's number or client id.")
     given, key_variable = _private_key(env, why)
     return MintSettings(
         ledger=ledger_settings(env),
         github=github_settings(env),
-        app_id=require(env, "GITHUB_APP_ID", why),
+        app_id=app_id,
         private_key=given,
         key_variable=key_variable,
         lines=lines,
         listen=listen,
         credentials=credentials,
     )
+
+
+def beat_settings(env: Mapping[str, str]) -> QueueSettings:
+    """Beat only rings, so it holds nobody's keys."""
+    _refuse_strangers("beat", env, (*APP_KEYS, *WEB_KEYS, MODEL_KEY))
+    return queue_settings(env)
+
+
+def credential_name(belt: Belt) -> str:
+    """The variable in which the mint finds a belt's credential."""
+    return f"COUNTERSIGN_MINT_CREDENTIAL_{belt.upper()}"
+
+
+def _credentials(env: Mapping[str, str]) -> dict[Belt, str]:
+    found: dict[Belt, str] = {}
+    for belt in Belt:
+        name = credential_name(belt)
+        value = env.get(name, "").strip()
+        if value and len(value) < SHORTEST_CREDENTIAL:
+            raise SettingsWrong(name, f"{name} is shorter than {SHORTEST_CREDENTIAL} characters and could be guessed.")
+        if value in found.values():
+            raise SettingsWrong(name, f"{name} is another belt's credential as well; each belt needs one of its own.")
+        if value:
+            found[belt] = value
+    return found
+
+
+def _refuse_strangers(process: str, env: Mapping[str, str], names: tuple[str, ...]) -> None:
+    """Raises `SettingsWrong` for a variable that is another process' to hold, and for anything that is a token."""
+    for name, value in env.items():
+        is_token = re.match(r"gh[oprsu]_|github_pat_|-----BEGIN [A-Z ]*PRIVATE KEY", value.strip(" '\"\n"))
+        if (name in names and value.strip()) or (is_token and name not in APP_KEYS):
+            raise SettingsWrong(name, f"{name} is set for the {process}, which must not hold it. Unset it there.")
 
 
 def _private_key(env: Mapping[str, str], why: str) -> tuple[str, str]:
@@ -190,8 +231,9 @@ def _private_key(env: Mapping[str, str], why: str) -> tuple[str, str]:
         require(env, "GITHUB_PRIVATE_KEY", f"(Nor is {name}.) {why}")
     try:
         return Path(path).expanduser().read_text(encoding="ascii", errors="replace"), name
-    except OSError as error:
-        raise SettingsWrong(name, f"The file that {name} names cannot be read: {error.strerror}.") from error
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no path"
+        raise SettingsWrong(name, f"The file that {name} names cannot be read: {reason}.") from None
 
 
 def _mint_line(env: Mapping[str, str]) -> MintLine:
@@ -203,7 +245,17 @@ def _mint_line(env: Mapping[str, str]) -> MintLine:
         name = "COUNTERSIGN_MINT"
         raise SettingsWrong(name, f"{name} is not set (host:port of the mint), and no socket to it was inherited.")
     why = "A belt proves itself to the mint with a credential of its own."
-    return MintLine(address=address, credential=require(env, "COUNTERSIGN_MINT_CREDENTIAL", why))
+    return MintLine(address=address, credential=require(env, "COUNTERSIGN_MINT_CREDENTIAL", why).strip())
+
+
+def _host(url: str) -> str:
+    """The host of an http or https address; empty for anything else."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return ""
+    return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
 
 
 def _descriptor(env: Mapping[str, str], name: str) -> int | None:

@@ -6,7 +6,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -17,7 +18,7 @@ from app.settings import data_dir, ledger_url, web_settings
 from worker.box.environment import registry_variables
 from worker.box.processes import Process, Speech, start_process
 from worker.github.key import private_key_of
-from worker.settings import MODEL_KEY, belt_settings, mint_settings
+from worker.settings import MODEL_KEY, beat_settings, belt_settings, mint_settings
 
 GRACE_SECONDS = 10.0
 STEADY_SECONDS = 30.0
@@ -34,11 +35,10 @@ _EVERYBODY = (
     "VIRTUAL_ENV",
     "PYTHONPATH",
     "COUNTERSIGN_DATA_DIR",
-    "DATABASE_URL",
-    "CELERY_BROKER_URL",
-    "COUNTERSIGN_SWEEP_SECONDS",
     "OTEL_EXPORTER_OTLP_ENDPOINT",
 )
+_LEDGER = ("DATABASE_URL",)
+_QUEUE = ("CELERY_BROKER_URL", "COUNTERSIGN_SWEEP_SECONDS")
 _GITHUB = ("GITHUB_API_URL", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "NO_PROXY", "https_proxy", "no_proxy")
 _MODELS = (
     MODEL_KEY,
@@ -47,10 +47,12 @@ _MODELS = (
     "COUNTERSIGN_EXECUTOR_MODEL",
     "COUNTERSIGN_SCOUT_MODEL",
 )
-_BELT = ("COUNTERSIGN_LEASE_SECONDS", "COUNTERSIGN_WATCH_SECONDS")
+_BELT = (*_LEDGER, *_QUEUE, *_GITHUB, "COUNTERSIGN_LEASE_SECONDS", "COUNTERSIGN_WATCH_SECONDS")
 
 HOLDS: Mapping[str, tuple[str, ...]] = {
     "web": (
+        *_LEDGER,
+        *_QUEUE,
         "GITHUB_WEBHOOK_SECRET",
         "GITHUB_WEBHOOK_SECRET_OLD",
         "COUNTERSIGN_LABEL",
@@ -59,21 +61,34 @@ HOLDS: Mapping[str, tuple[str, ...]] = {
         "HOST",
         "PORT",
     ),
-    "mint": ("GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH", *_GITHUB),
-    "planner": (*_MODELS, *_GITHUB, *_BELT),
-    "executor": (*_MODELS, *_GITHUB, *_BELT, "COUNTERSIGN_BWRAP"),
-    "publisher": (*_GITHUB, *_BELT),
-    "beat": (),
+    "mint": (*_LEDGER, *_GITHUB, "GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH"),
+    "planner": (*_BELT, *_MODELS),
+    "executor": (*_BELT, *_MODELS, "COUNTERSIGN_BWRAP"),
+    "publisher": _BELT,
+    "beat": _QUEUE,
 }
 """Which variables each process gets, beside those that everybody may have."""
 
+_COMMANDS: Mapping[str, tuple[str, ...]] = {
+    "web": ("-m", "app.main"),
+    "mint": ("-m", "worker.main", "mint"),
+    "beat": ("-m", "worker.main", "beat"),
+    **{belt.value: ("-m", "worker.main", "worker", belt.value) for belt in Belt},
+}
+
 
 @dataclass(slots=True)
-class _Member:
-    name: str
+class Member:
+    """One of the product's processes. `due`: when one that has fallen begins again, by the monotonic clock."""
+
     process: Process
     began: float
     falls: int = 0
+    due: float | None = None
+
+    @property
+    def runs(self) -> bool:
+        return self.process.poll() is None
 
 
 @dataclass(slots=True)
@@ -82,91 +97,96 @@ class Household:
 
     env: Mapping[str, str]
     logs: Path | None = None
-    members: dict[str, _Member] = field(default_factory=dict)
+    members: dict[str, Member] = field(default_factory=dict)
     _lines: socket.socket | None = None
-    _pauses: dict[str, float] = field(default_factory=dict)
 
     def start(self) -> None:
         """Settings are checked, the ledger is brought up to date, then all six begin; raises `SettingsWrong`."""
         checked(self.env)
         data_dir(self.env).mkdir(mode=0o711, parents=True, exist_ok=True)
         migrate(ledger_url(self.env))
-        self._start_mint_and_belts()
-        self._begin("web", ["-m", "app.main"])
-        self._begin("beat", ["-m", "worker.main", "beat"])
+        self._begin_mint_and_belts()
+        self._begin("web")
+        self._begin("beat")
 
     def tend(self) -> None:
         """Whoever has fallen is started again, after a pause that grows with each fall."""
-        for name, member in list(self.members.items()):
-            status = member.process.poll()
-            if status is None:
+        for name in list(self.members):
+            if not self._is_due(name):
                 continue
-            if name not in self._pauses:
-                steady = time.monotonic() - member.began > STEADY_SECONDS
-                member.falls = 1 if steady else member.falls + 1
-                pause = min(0.5 * 2.0**member.falls, LONGEST_PAUSE)
-                _LOG.warning("%s ended with status %s; it begins again in %.0f s", name, status, pause)
-                self._pauses[name] = time.monotonic() + pause
-            if time.monotonic() >= self._pauses[name]:
-                del self._pauses[name]
-                self._again(name, member.falls)
+            try:
+                self._begin_again(name)
+            except OSError:
+                _LOG.exception("%s could not be started; it is tried again", name)
+                self.members[name].due = time.monotonic() + LONGEST_PAUSE
 
     def stop(self) -> None:
         """Every process has ended: asked first, made to after ten seconds; the mint last, since it ends the tokens."""
-        order = [name for name in self.members if name != "mint"] + ["mint"]
-        for names in (order[:-1], order[-1:]):
-            present = [self.members[name].process for name in names if name in self.members]
-            for process in present:
-                if process.poll() is None:
-                    process.terminate()
-            deadline = time.monotonic() + GRACE_SECONDS
-            for process in present:
-                if process.wait(max(deadline - time.monotonic(), 0.05)) is None:
-                    process.kill()
-                    process.wait(5)
+        self._end([name for name in self.members if name != "mint"])
+        self._end(["mint"])
         self.members.clear()
 
-    def _again(self, name: str, falls: int) -> None:
+    def _is_due(self, name: str) -> bool:
+        member = self.members[name]
+        if member.runs:
+            return False
+        if member.due is None:
+            steady = time.monotonic() - member.began > STEADY_SECONDS
+            member.falls = 1 if steady else member.falls + 1
+            pause = min(0.5 * 2.0**member.falls, LONGEST_PAUSE)
+            member.due = time.monotonic() + pause
+            _LOG.warning("%s ended with status %s; it begins again in %.0f s", name, member.process.poll(), pause)
+        return time.monotonic() >= member.due
+
+    def _begin_again(self, name: str) -> None:
         if name == "mint":
             # The belts' lines ended with it; they are started again with new ones.
-            for belt in Belt:
-                self.members[belt.value].process.terminate()
-                if self.members[belt.value].process.wait(GRACE_SECONDS) is None:
-                    self.members[belt.value].process.kill()
-            self._start_mint_and_belts()
-        elif name in set(Belt):
+            self._end([belt.value for belt in Belt])
+            self._begin_mint_and_belts()
+        elif name not in set(Belt):
+            self._begin(name)
+        elif self.members["mint"].runs:
             self._begin_belt(Belt(name))
-        elif name == "web":
-            self._begin("web", ["-m", "app.main"])
-        else:
-            self._begin("beat", ["-m", "worker.main", "beat"])
-        self.members[name].falls = falls
 
-    def _start_mint_and_belts(self) -> None:
-        ours, theirs = socket.socketpair()
-        self._lines = ours
-        extra = {"COUNTERSIGN_MINT_LINES_FD": str(theirs.fileno())}
-        self._begin("mint", ["-m", "worker.main", "mint"], extra, (theirs.fileno(),))
-        theirs.close()
+    def _begin_mint_and_belts(self) -> None:
+        if self._lines is not None:
+            self._lines.close()
+        self._lines, theirs = socket.socketpair()
+        with theirs:
+            self._begin("mint", "COUNTERSIGN_MINT_LINES_FD", theirs)
         for belt in Belt:
             self._begin_belt(belt)
 
     def _begin_belt(self, belt: Belt) -> None:
         assert self._lines is not None
         belts_end, mints_end = socket.socketpair()
-        socket.send_fds(self._lines, [belt.value.encode()], [mints_end.fileno()])
-        extra = {"COUNTERSIGN_MINT_FD": str(belts_end.fileno())}
-        self._begin(belt.value, ["-m", "worker.main", "worker", belt.value], extra, (belts_end.fileno(),))
-        mints_end.close()
-        belts_end.close()
+        with belts_end, mints_end:
+            # Where the mint has fallen meanwhile, the belt finds its line broken, ends, and is started again.
+            with suppress(OSError):
+                socket.send_fds(self._lines, [belt.value.encode()], [mints_end.fileno()])
+            self._begin(belt.value, "COUNTERSIGN_MINT_FD", belts_end)
 
-    def _begin(
-        self, name: str, words: list[str], extra: Mapping[str, str] | None = None, descriptors: tuple[int, ...] = ()
-    ) -> None:
-        environment = held_by(name, self.env) | dict(extra or {})
+    def _begin(self, name: str, variable: str = "", inherited: socket.socket | None = None) -> None:
+        """Starts the process; `variable` tells it the number of the socket that it inherits."""
+        environment = held_by(name, self.env)
+        descriptors = (inherited.fileno(),) if inherited else ()
+        if inherited:
+            environment[variable] = str(inherited.fileno())
         log = self.logs / f"{name}.log" if self.logs else Speech.INHERIT
-        process = start_process([sys.executable, *words], environment, descriptors, log)
-        self.members[name] = _Member(name, process, time.monotonic())
+        process = start_process([sys.executable, *_COMMANDS[name]], environment, descriptors, log)
+        falls = self.members[name].falls if name in self.members else 0
+        self.members[name] = Member(process, time.monotonic(), falls)
+
+    def _end(self, names: Iterable[str]) -> None:
+        present = [self.members[name] for name in names if name in self.members]
+        for member in present:
+            if member.runs:
+                member.process.terminate()
+        deadline = time.monotonic() + GRACE_SECONDS
+        for member in present:
+            if member.process.wait(max(deadline - time.monotonic(), 0.05)) is None:
+                member.process.kill()
+                member.process.wait(5)
 
 
 def held_by(name: str, env: Mapping[str, str]) -> dict[str, str]:
@@ -183,6 +203,7 @@ def checked(env: Mapping[str, str]) -> None:
     web_settings(held_by("web", env))
     mint = mint_settings(held_by("mint", env) | {"COUNTERSIGN_MINT_LINES_FD": "3"})
     private_key_of(mint.private_key, mint.key_variable)
+    beat_settings(held_by("beat", env))
     for belt in Belt:
         belt_settings(belt, held_by(belt.value, env) | {"COUNTERSIGN_MINT_FD": "3"})
 
@@ -192,8 +213,8 @@ def up(env: Mapping[str, str]) -> int:
     household = Household(env)
     stopping = threading.Event()
     _on_signal(stopping.set)
-    household.start()
     try:
+        household.start()
         while not stopping.wait(0.5):
             household.tend()
     finally:

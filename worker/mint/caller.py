@@ -2,10 +2,10 @@
 
 import hashlib
 import hmac
+import logging
 import socket
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from worker.mint.wire import (
     ANSWERED,
@@ -27,6 +27,9 @@ from worker.mint.wire import (
 
 ANSWER_SECONDS = 90.0
 """The mint itself asks GitHub several things before it cuts a write token."""
+DIAL_SECONDS = 10.0
+
+_LOG = logging.getLogger("countersign.mint")
 
 
 class MintDenied(Exception):
@@ -45,35 +48,36 @@ class MintUnreachable(Exception):
 
 
 class MintCaller:
-    """One belt's line to the mint; several threads may use it, one question at a time."""
+    """One belt's line to the mint; several threads may use it, one question at a time.
 
-    def __init__(self, sock: socket.socket) -> None:
-        sock.settimeout(ANSWER_SECONDS)
+    `dial` makes a new line after one that broke. An inherited line cannot be had again.
+    """
+
+    def __init__(
+        self,
+        sock: socket.socket | None,
+        dial: Callable[[], socket.socket] | None = None,
+        lost: Callable[[], None] | None = None,
+    ) -> None:
         self._sock = sock
+        self._dial = dial or _not_again
+        self._lost = lost
         self._turn = threading.Lock()
 
     @classmethod
-    def inherited(cls, descriptor: int) -> "MintCaller":
-        """On one machine the belt is known by the socket that it inherited."""
+    def inherited(cls, descriptor: int, lost: Callable[[], None]) -> "MintCaller":
+        """On one machine the belt is known by the socket that it inherited. Raises OSError where it is none.
+
+        `lost` is called when the line breaks: this process can do nothing any more that needs a token.
+        """
         sock = socket.socket(fileno=descriptor)
         sock.set_inheritable(False)
-        return cls(sock)
+        return cls(sock, None, lost)
 
     @classmethod
     def over_network(cls, address: tuple[str, int], belt: str, credential: str) -> "MintCaller":
-        """Elsewhere it proves itself with a credential of its own, which never travels."""
-        try:
-            caller = cls(socket.create_connection(address, timeout=10))
-            challenge = caller._ask(Hello(belt=belt))
-            if not isinstance(challenge, Challenge):
-                raise MintUnreachable("The mint did not ask for a proof.")
-            mac = hmac.new(credential.encode(), challenge.nonce.encode(), hashlib.sha256).hexdigest()
-            welcome = caller._ask(Proof(mac=mac))
-        except OSError as error:
-            raise MintUnreachable(f"The mint cannot be reached: {error.strerror or error}.") from error
-        if not isinstance(welcome, Done):
-            raise MintUnreachable("The mint did not accept this belt's credential.")
-        return caller
+        """Elsewhere it proves itself with a credential of its own, which never travels. It dials when it must."""
+        return cls(None, lambda: _dialled(address, belt, credential))
 
     def cut(self, run: str, effect_id: int, fence: int) -> Token:
         """The token for a claimed effect. Raises `MintDenied` or `MintUnreachable`."""
@@ -84,17 +88,11 @@ class MintCaller:
         return self._token(Watch(repository_id=repository_id))
 
     def release(self, token: Token) -> None:
-        """The token is revoked, or will be by the mint itself, which keeps count."""
-        self._ask(Release(mint_id=token.mint_id))
-
-    @contextmanager
-    def token(self, run: str, effect_id: int, fence: int) -> Iterator[Token]:
-        """A token for as long as the block lasts."""
-        token = self.cut(run, effect_id, fence)
+        """The token is revoked, or will be by the mint itself, which keeps count. Never raises for a lost mint."""
         try:
-            yield token
-        finally:
-            self.release(token)
+            self._ask(Release(mint_id=token.mint_id))
+        except MintUnreachable as error:
+            _LOG.warning("token %s could not be given back; the mint ends it by itself: %s", token.mint_id, error)
 
     def _token(self, asked: Cut | Watch) -> Token:
         answer = self._ask(asked)
@@ -104,13 +102,45 @@ class MintCaller:
             raise MintUnreachable("The mint gave an answer that does not fit the question.")
         return answer
 
-    def _ask(self, asked: Asked) -> Answered:
+    def _ask(self, asked: Cut | Watch | Release) -> Answered:
         with self._turn:
+            if self._sock is None:
+                self._sock = self._dial()
             try:
-                send(self._sock, asked)
-                answer: Answered = receive(self._sock, ANSWERED)
-                return answer
+                return _asked(self._sock, asked, ANSWER_SECONDS)
             except WireBroken as error:
                 # A late answer must never be taken for that of the next question.
                 self._sock.close()
+                self._sock = None
+                if self._lost is not None:
+                    self._lost()
                 raise MintUnreachable(f"The mint does not answer ({error}).") from error
+
+
+def _asked(sock: socket.socket, asked: Asked, seconds: float) -> Answered:
+    send(sock, asked)
+    answer: Answered = receive(sock, ANSWERED, seconds)
+    return answer
+
+
+def _dialled(address: tuple[str, int], belt: str, credential: str) -> socket.socket:
+    """A line over which the belt has proved itself. Raises `MintUnreachable`."""
+    try:
+        sock = socket.create_connection(address, timeout=DIAL_SECONDS)
+    except OSError as error:
+        raise MintUnreachable(f"The mint cannot be reached: {error.strerror or error}.") from error
+    try:
+        challenge = _asked(sock, Hello(belt=belt), DIAL_SECONDS)
+        if isinstance(challenge, Challenge):
+            mac = hmac.new(credential.encode(), challenge.nonce.encode(), hashlib.sha256).hexdigest()
+            if isinstance(_asked(sock, Proof(mac=mac), DIAL_SECONDS), Done):
+                return sock
+    except WireBroken as error:
+        sock.close()
+        raise MintUnreachable(f"The mint does not answer ({error}).") from error
+    sock.close()
+    raise MintUnreachable("The mint did not accept this belt's credential (COUNTERSIGN_MINT_CREDENTIAL).")
+
+
+def _not_again() -> socket.socket:
+    raise MintUnreachable("The line to the mint is broken.")

@@ -1,17 +1,23 @@
-"""The mint's process: one thread for each belt's line, one that tidies, and an end that leaves no token alive."""
+"""The mint's process: one thread for each line, one that tidies, and an end that leaves no token alive."""
 
 import hashlib
 import hmac
+import itertools
 import logging
 import secrets
 import socket
 import threading
-from collections.abc import Mapping
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from app.core.belts import Belt
 from worker.mint.mint import Mint
+from worker.mint.purse import Caller
 from worker.mint.wire import (
     ASKED,
+    FRAME_SECONDS,
     Challenge,
     Cut,
     Denied,
@@ -28,8 +34,32 @@ from worker.mint.wire import (
 
 TIDY_SECONDS = 5.0
 IDLE_SECONDS = 24 * 3_600.0
+MOST_GREETINGS = 32
+"""Callers that have not proved their belt. One more ends the oldest: who belongs here needs milliseconds."""
+MOST_LINES = 16
+"""Lines of one belt over the network. One more ends the oldest, which is one that died unheard."""
 
 _LOG = logging.getLogger("countersign.mint")
+
+
+class _Bounded:
+    """A few open sockets; one more than `most` ends the oldest."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._open: deque[socket.socket] = deque()
+        self._lock = threading.Lock()
+
+    def add(self, sock: socket.socket) -> None:
+        with self._lock:
+            self._open.append(sock)
+            oldest = self._open.popleft() if len(self._open) > self._most else None
+        if oldest is not None:
+            _shut(oldest)
+
+    def remove(self, sock: socket.socket) -> None:
+        with self._lock, suppress(ValueError):
+            self._open.remove(sock)
 
 
 class MintServer:
@@ -39,26 +69,29 @@ class MintServer:
         self._mint = mint
         self._stopping = threading.Event()
         self._listener: socket.socket | None = None
+        self._numbers = itertools.count(1)
+        self._greeting = _Bounded(MOST_GREETINGS)
+        self._lines = {belt: _Bounded(MOST_LINES) for belt in Belt}
 
     def take_lines(self, descriptor: int) -> None:
         """On one machine: over this inherited socket `up` hands in one end of a pair for each belt it starts.
 
         The descriptor is the belt's identity, and nothing stands in the file system. A belt that is started
-        again gets a new pair, so that no answer to its forerunner can reach it.
+        again gets a new pair, so that no answer to its forerunner can reach it. Raises OSError for no socket.
         """
         control = socket.socket(fileno=descriptor)
         control.set_inheritable(False)
-        self._start("lines", self._take_each, control)
+        self._start("lines", lambda: self._take_each(control))
 
     def listen(self, address: tuple[str, int], credentials: Mapping[Belt, str]) -> tuple[str, int]:
-        """Elsewhere: each belt proves itself with its own credential. Returns the address that is listened on."""
-        if not credentials or any(len(value) < 16 for value in credentials.values()):
-            raise ValueError("each belt's credential must have at least 16 characters")
-        if len(set(credentials.values())) != len(credentials):
-            raise ValueError("each belt needs a credential of its own")
-        listener = socket.create_server(address)
-        self._listener = listener
-        self._start("listener", self._accept, listener, dict(credentials))
+        """Elsewhere: each belt proves itself with its own credential. Returns the address that is listened on.
+
+        Tokens travel over these lines as they are: the network between mint and belts must be a closed one.
+        Raises OSError where the address cannot be had.
+        """
+        family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        listener = self._listener = socket.create_server(address, family=family, backlog=MOST_GREETINGS)
+        self._start("listener", lambda: self._accept(listener, dict(credentials)))
         host, port = listener.getsockname()[:2]
         return str(host), int(port)
 
@@ -75,10 +108,10 @@ class MintServer:
         """Asks `run_until_stopped` to end."""
         self._stopping.set()
         if self._listener is not None:
-            self._listener.close()
+            _shut(self._listener)
 
-    def _start(self, name: str, target: object, *args: object) -> None:
-        threading.Thread(target=target, args=args, name=name, daemon=True).start()  # type: ignore[arg-type]
+    def _start(self, name: str, target: Callable[[], None]) -> None:
+        threading.Thread(target=target, name=name, daemon=True).start()
 
     def _take_each(self, control: socket.socket) -> None:
         while True:
@@ -86,67 +119,87 @@ class MintServer:
                 name, descriptors, _, _ = socket.recv_fds(control, 64, 1)
             except OSError:
                 return
-            if not name or len(descriptors) != 1:
+            if not name:
                 return
-            sock = socket.socket(fileno=descriptors[0])
-            sock.set_inheritable(False)
-            belt = Belt(name.decode())
-            self._start(f"line of {belt}", self._answer, belt, sock)
+            for descriptor in descriptors:
+                sock = socket.socket(fileno=descriptor)
+                sock.set_inheritable(False)
+                if name.decode("ascii", "replace") in set(Belt):
+                    self._answer_on(Belt(name.decode()), sock)
+                else:
+                    _LOG.error("a line was handed in for a belt that there is not")
+                    sock.close()
+
+    def _answer_on(self, belt: Belt, sock: socket.socket) -> None:
+        caller = Caller(belt, next(self._numbers))
+        self._start(f"line {caller.line} of {belt}", lambda: self._answer(caller, sock))
 
     def _accept(self, listener: socket.socket, credentials: dict[Belt, str]) -> None:
         while not self._stopping.is_set():
             try:
                 sock, _ = listener.accept()
             except OSError:
-                return
-            self._start("caller", self._greet, sock, credentials)
+                # Too many open files, say: that passes.
+                self._stopping.wait(0.1)
+                continue
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            self._greeting.add(sock)
+            self._start("caller", lambda sock=sock: self._greet(sock, credentials))  # type: ignore[misc]
 
     def _greet(self, sock: socket.socket, credentials: dict[Belt, str]) -> None:
         """A fresh nonce for each caller; an unknown belt is asked as well, so that names cannot be probed."""
-        sock.settimeout(10)
         nonce = secrets.token_hex(32)
+        belt = None
         try:
-            hello = receive(sock, ASKED)
+            hello = receive(sock, ASKED, FRAME_SECONDS)
             send(sock, Challenge(nonce=nonce))
-            proof = receive(sock, ASKED)
+            proof = receive(sock, ASKED, FRAME_SECONDS)
             belt = _proven(hello, proof, nonce, credentials)
             send(sock, Done() if belt else Denied(reason="The credential was not accepted."))
         except WireBroken:
             belt = None
+        self._greeting.remove(sock)
         if belt is None:
-            sock.close()
+            _shut(sock)
             return
-        self._answer(belt, sock)
+        self._lines[belt].add(sock)
+        self._answer(Caller(belt, next(self._numbers)), sock)
+        self._lines[belt].remove(sock)
 
-    def _answer(self, belt: Belt, sock: socket.socket) -> None:
-        sock.settimeout(IDLE_SECONDS)
-        while not self._stopping.is_set():
-            try:
-                asked = receive(sock, ASKED)
-            except WireBroken:
-                sock.close()
-                return
-            try:
-                answer = self._do(belt, asked)
-            except Exception:
-                _LOG.exception("a question of %s could not be answered", belt)
-                answer = Denied(reason="The mint could not answer; its log says why.", retry_after=30)
-            try:
-                send(sock, answer)
-            except WireBroken:
-                sock.close()
-                return
+    def _answer(self, caller: Caller, sock: socket.socket) -> None:
+        """One question after the other, until the line breaks; then what was handed out over it is ended."""
+        try:
+            while True:
+                asked = receive(sock, ASKED, IDLE_SECONDS)
+                send(sock, self._do(caller, asked))
+        except WireBroken as broken:
+            _LOG.info("line %d of the %s has ended: %s", caller.line, caller.belt, broken)
+        finally:
+            _shut(sock)
+            self._mint.hung_up(caller)
 
-    def _do(self, belt: Belt, asked: object) -> Token | Done | Denied:
-        match asked:
-            case Cut():
-                return self._mint.cut(belt, asked)
-            case Watch():
-                return self._mint.watch(belt, asked)
-            case Release():
-                return self._mint.release(belt, asked)
-            case _:
-                return Denied(reason="That is not a question for the mint.")
+    def _do(self, caller: Caller, asked: object) -> Token | Done | Denied:
+        began = time.monotonic()
+        try:
+            match asked:
+                case Cut():
+                    return self._mint.cut(caller, asked)
+                case Watch():
+                    return self._mint.watch(caller, asked)
+                case Release():
+                    return self._mint.release(caller, asked)
+                case _:
+                    return Denied(reason="That is not a question for the mint.")
+        except Exception:
+            _LOG.exception("a question of the %s failed after %.1f s", caller.belt, time.monotonic() - began)
+            return Denied(reason="The mint could not answer; its log says why.", retry_after=30)
+
+
+def _shut(sock: socket.socket) -> None:
+    """Closed, and whoever waits on it is woken."""
+    with suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+    sock.close()
 
 
 def _proven(hello: object, proof: object, nonce: str, credentials: Mapping[Belt, str]) -> Belt | None:

@@ -1,13 +1,15 @@
 """The few words between a belt and the mint: length-framed JSON over a stream socket."""
 
-import json
 import socket
 import struct
+import time
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 MAX_FRAME = 64 * 1024
+FRAME_SECONDS = 10.0
+"""How long a frame may take once it has begun."""
 
 
 class _Word(BaseModel):
@@ -100,35 +102,43 @@ class WireBroken(Exception):
 
 
 def send(sock: socket.socket, word: _Word) -> None:
-    """The whole frame is sent, or `WireBroken` raised."""
+    """The whole frame is sent within ten seconds, or `WireBroken` raised."""
     frame = word.model_dump_json().encode()
     try:
+        sock.settimeout(FRAME_SECONDS)
         sock.sendall(struct.pack(">I", len(frame)) + frame)
     except OSError as error:
-        raise WireBroken(f"the mint's socket: {error.strerror}") from error
+        raise WireBroken(f"the line: {error.strerror or 'timed out'}") from error
 
 
-def receive(sock: socket.socket, words: TypeAdapter[Any]) -> Any:
-    """The next word. Raises `WireBroken` at the end of the stream, for a frame over 64 KiB and for anything else."""
-    (length,) = struct.unpack(">I", _exactly(sock, 4))
+def receive(sock: socket.socket, words: TypeAdapter[Any], seconds: float) -> Any:
+    """The next word, whose first byte may take `seconds` and the rest ten more.
+
+    Raises `WireBroken` at the end of the stream, for a frame over 64 KiB, a late one and anything else.
+    """
+    first = _exactly(sock, 1, time.monotonic() + seconds)
+    deadline = time.monotonic() + FRAME_SECONDS
+    (length,) = struct.unpack(">I", first + _exactly(sock, 3, deadline))
     if length > MAX_FRAME:
         raise WireBroken("a frame that is too long")
-    frame = _exactly(sock, length)
+    frame = _exactly(sock, length, deadline)
     try:
         return words.validate_json(frame)
-    except (ValidationError, json.JSONDecodeError):
+    except (ValidationError, RecursionError):
         # The frame may hold a token, so it is not quoted.
         raise WireBroken("a frame that is no word of this protocol") from None
 
 
-def _exactly(sock: socket.socket, count: int) -> bytes:
-    parts = b""
+def _exactly(sock: socket.socket, count: int, deadline: float) -> bytes:
+    parts = bytearray()
     while len(parts) < count:
         try:
+            # The deadline is for the whole, so that one byte now and then does not hold the line.
+            sock.settimeout(max(deadline - time.monotonic(), 0.001))
             piece = sock.recv(count - len(parts))
         except OSError as error:
-            raise WireBroken(f"the mint's socket: {error.strerror or 'timed out'}") from error
+            raise WireBroken(f"the line: {error.strerror or 'timed out'}") from error
         if not piece:
             raise WireBroken("the other side has gone")
         parts += piece
-    return parts
+    return bytes(parts)
