@@ -16,9 +16,11 @@ MIN_PREFIX = 7
 def canonical(value: BaseModel) -> bytes:
     """The RFC 8785 form of a model: the same value gives the same bytes on every machine.
 
+    What is None is not written. So a field that comes later, optional and None by default, leaves the bytes and
+    the digest of every value that was made before it as they were.
     Raises `rfc8785.CanonicalizationError` for what JSON cannot carry exactly (NaN, integers beyond 2^53).
     """
-    return rfc8785.dumps(value.model_dump(mode="json", by_alias=True))
+    return rfc8785.dumps(value.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 def digest(value: BaseModel) -> str:

@@ -1,7 +1,7 @@
 """The plan: the versioned contract between planner, maintainer and executor.
 
-Its evolution is append-only. A released field keeps its name, place and meaning; a new one comes last with a
-default; a new shape is a new `schema` number.
+Its evolution is append-only. A released field keeps its name, default and meaning; a new one comes last, optional
+and None by default, so that older plans keep their digests; a new shape is a new `schema` number.
 """
 
 from enum import StrEnum
