@@ -203,6 +203,8 @@ def _get(address: str, sources: Sources, most: int) -> bytes:
 def _ask_pip(wanted: Archive) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         words = ["-q", "--no-deps", "--no-binary", ":all:", "-d", folder, f"{wanted.project}=={wanted.version}"]
+        # The index was asked once already: a second try is enough.
+        words += ["--retries", "1"]
         command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", *words]
         subprocess.run(command, capture_output=True, timeout=_PIP_SECONDS, check=True)
         return (Path(folder) / wanted.file).read_bytes()

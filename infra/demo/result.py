@@ -1,6 +1,6 @@
 """What an unattended run leaves: facts, plan, tokens, times and memory, as they were recorded and measured."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from infra.demo.stage import Stage
 
 
 def memory_of(pids: Mapping[str, int]) -> dict[str, int]:
-    """Resident memory of each process in kB."""
+    """Resident memory of each process in kB; 0 for one that does not run."""
     return {name: _resident(pid) for name, pid in pids.items()}
 
 
@@ -38,7 +38,7 @@ def result_of(ledger: Ledger, view: RunView, stage: Stage, idle: Mapping[str, in
         "branch": published.pull.branch if published else None,
         "commit": published.pull.commit if published else None,
         "pull_request": {"number": published.pull.number, "draft": published.pull.draft} if published else None,
-        "tokens": _tokens(ledger),
+        "tokens": _tokens(ledger, stage.repo),
         "seconds": _seconds(ledger, view),
         "memory_kb": {
             "idle": dict(idle),
@@ -50,15 +50,17 @@ def result_of(ledger: Ledger, view: RunView, stage: Stage, idle: Mapping[str, in
     }
 
 
-def _tokens(ledger: Ledger) -> list[dict[str, Any]]:
+def _tokens(ledger: Ledger, repository: str) -> list[dict[str, Any]]:
     return [
         {
             "belt": one.belt,
             "purpose": one.purpose,
             "permissions": one.permissions,
             "repository_id": one.repository_id,
+            "repository": repository,
             "sha256": one.token_sha256,
             "minted_at": one.minted_at.isoformat(),
+            "expires_at": one.expires_at.isoformat(),
             "revoked_at": one.revoked_at.isoformat() if one.revoked_at else None,
             "seconds": round((one.revoked_at - one.minted_at).total_seconds(), 3) if one.revoked_at else None,
             "refused": one.refused,
@@ -87,11 +89,12 @@ def _phase(begin: datetime | None, end: datetime | None, spans: tuple[Span, ...]
         "whole": round(whole, 3),
         "model": round(model, 3),
         "checks": round(checks, 3),
-        "outside": round(whole - model - checks, 3),
+        "outside_model": round(whole - model, 3),
+        "outside_model_and_checks": round(whole - model - checks, 3),
     }
 
 
-def _at(facts: list[Fact], wanted: "Any") -> datetime | None:
+def _at(facts: list[Fact], wanted: Callable[[Fact], bool]) -> datetime | None:
     return next((fact.at for fact in facts if wanted(fact)), None)
 
 

@@ -4,19 +4,21 @@ import json
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from app.settings import whole_number
 from infra.demo.fetch_input import fetch_input
 from infra.twin.app_key import write_key_pair
 from infra.twin.control import TwinControl, tree_of_folder
@@ -28,6 +30,7 @@ HUMANIZE = Path(__file__).parent / "humanize"
 APP_ID = 4711
 OWNER, NAME = "demo", "humanize"
 READY_SECONDS = 60.0
+HERE = "127.0.0.1,localhost"
 
 
 class DemoRefused(Exception):
@@ -43,20 +46,33 @@ class Wish:
     out: Path | None = None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What the stage is built on: its folder, web's port, the user's environment, and the way to clear it all."""
+
+    folder: Path
+    port: int
+    env: dict[str, str]
+    clearing: ExitStack
+
+    def begin(self, words: list[str], log: Path, **more: str) -> Process:
+        """A process of the stage that is not the product's; it ends with the stage."""
+        process = start_process([sys.executable, *words], _plain(self.env) | more, log=log)
+        self.clearing.callback(_ended, process)
+        return process
+
+
+@dataclass(frozen=True, slots=True)
 class Stage:
     """Everything that runs, and how to reach it."""
 
-    folder: Path
     control: TwinControl
     web_url: str
     ledger_url: str
     household: Household
-    others: dict[str, Process]
     scripted: bool
     repo: str
     issue: int
-    began: float = field(default_factory=time.monotonic)
 
     @property
     def issue_url(self) -> str:
@@ -73,95 +89,118 @@ def set_up(wish: Wish, env: Mapping[str, str], say: Callable[[str], None]) -> It
     scripted = not env.get(MODEL_KEY, "").strip()
     if scripted and wish.repo is not None:
         raise DemoRefused(f"--repo needs real models: set {MODEL_KEY}. The scripted one knows the demo's issue only.")
+    port = _port(env)
     say(
         "No model key is set: a SCRIPTED model plays the model's part for this one issue; everything else is real."
         if scripted
         else f"{MODEL_KEY} is set: real models do the work, and cost money."
     )
-    tree, title, body = _input(wish, say)
-    folder = Path(tempfile.mkdtemp(prefix="countersign-demo-"))
-    started: list[Process] = []
-    household: Household | None = None
+    tree, title, body = _input(wish, env, say)
+    clearing = ExitStack()
     try:
-        logs = folder / "logs"
-        logs.mkdir()
-        others: dict[str, Process] = {}
-        port = int(env.get("PORT") or 0) or _free_port()
-        secret = secrets.token_hex(24)
-        others["twin"], control, key = _twin(folder, port, secret, env)
-        started.append(others["twin"])
-        product = dict(env) | _product_env(folder, control.url, port, secret, key)
-        if scripted:
-            others["scripted model"], url = _scripted(folder, env)
-            started.append(others["scripted model"])
-            product |= {MODEL_KEY: "scripted", "ANTHROPIC_BASE_URL": url}
-        household = Household(product, logs)
-        household.start()
-        _wait_ready(f"http://127.0.0.1:{port}", household, logs)
-        repo = f"{OWNER}/{NAME if wish.repo is None else _name_of(wish.repo)}"
-        number = _people_and_issue(control, repo, tree, title, body)
-        yield Stage(
-            folder,
-            control,
-            f"http://127.0.0.1:{port}",
-            product["DATABASE_URL"],
-            household,
-            others,
-            scripted,
-            repo,
-            number,
-        )
+        folder = Path(tempfile.mkdtemp(prefix="countersign-demo-"))
+        clearing.callback(shutil.rmtree, folder, ignore_errors=True)
+        yield _built(Ground(folder, port, dict(env), clearing), scripted, wish, (tree, title, body))
     finally:
-        if household is not None:
-            household.stop()
-        for process in started:
-            process.terminate()
-            if process.wait(5) is None:
-                process.kill()
-        shutil.rmtree(folder, ignore_errors=True)
+        with _undisturbed():
+            clearing.close()
 
 
-def _input(wish: Wish, say: Callable[[str], None]) -> tuple[Path, str, str]:
+def _built(ground: Ground, scripted: bool, wish: Wish, given: tuple[Path, str, str]) -> Stage:
+    """Everything runs, and the issue is open."""
+    logs = ground.folder / "logs"
+    logs.mkdir()
+    secret = secrets.token_hex(24)
+    control, key = _twin(ground, secret)
+    product = ground.env | _product_env(ground, control.url, secret, key)
+    if scripted:
+        product |= {MODEL_KEY: "scripted", "ANTHROPIC_BASE_URL": _scripted(ground)}
+    household = Household(product, logs)
+    ground.clearing.callback(household.stop)
+    household.start()
+    url = f"http://127.0.0.1:{ground.port}"
+    _wait_ready(url, household, logs)
+    repo = f"{OWNER}/{NAME if wish.repo is None else _name_of(wish.repo)}"
+    number = _people_and_issue(control, repo, *given)
+    return Stage(control, url, product["DATABASE_URL"], household, scripted, repo, number)
+
+
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """A second Ctrl-C does not stop the clearing up."""
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _input(wish: Wish, env: Mapping[str, str], say: Callable[[str], None]) -> tuple[Path, str, str]:
     if wish.repo is not None and wish.issue is not None:
-        if not wish.repo.is_dir():
-            raise DemoRefused(f"{wish.repo} is not a folder.")
-        try:
-            title, _, body = wish.issue.read_text("utf-8").strip().partition("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise DemoRefused(f"The issue in {wish.issue} cannot be read: {error}.") from error
-        return wish.repo, title.lstrip("# ").strip() or "An issue", body.strip()
+        return wish.repo, *_own_issue(wish.repo, wish.issue)
     say("Bringing the input: the source of humanize 4.15.0, from the package index that pip is set up for.")
-    cache = Path(os.environ.get("XDG_CACHE_HOME", "") or Path.home() / ".cache") / "countersign"
+    cache = Path(env.get("XDG_CACHE_HOME", "") or Path.home() / ".cache") / "countersign"
     tree = fetch_input(cache)
     title, _, body = (HUMANIZE / "issue.md").read_text("utf-8").strip().partition("\n")
     return tree, title.lstrip("# ").strip(), body.strip()
 
 
-def _twin(folder: Path, port: int, secret: str, env: Mapping[str, str]) -> tuple[Process, TwinControl, Path]:
-    private, public = write_key_pair(folder)
-    words = [sys.executable, "-m", "infra.twin", "--data", str(folder / "twin"), "--app-id", str(APP_ID)]
-    words += ["--app-public-key", str(public), "--webhook-url", f"http://127.0.0.1:{port}/webhooks/github"]
+def _own_issue(repo: Path, issue: Path) -> tuple[str, str]:
+    """Title and text of the user's own issue. Raises `DemoRefused` for what cannot be played."""
+    if not repo.is_dir():
+        raise DemoRefused(f"--repo: {repo} is not a folder.")
+    if not any(path.name != ".git" for path in repo.iterdir()):
+        raise DemoRefused(f"--repo: {repo} is empty.")
+    try:
+        title, _, body = issue.read_text("utf-8").strip().partition("\n")
+    except UnicodeDecodeError as error:
+        raise DemoRefused(f"--issue: {issue} is not UTF-8 text.") from error
+    except OSError as error:
+        raise DemoRefused(f"--issue: {issue} cannot be read: {error.strerror}.") from error
+    if not title.lstrip("# ").strip():
+        raise DemoRefused(f"--issue: {issue} is empty. Its first line is the issue's title, the rest its text.")
+    return title.lstrip("# ").strip(), body.strip()
+
+
+def _twin(ground: Ground, secret: str) -> tuple[TwinControl, Path]:
+    private, public = write_key_pair(ground.folder)
+    words = ["-m", "infra.twin", "--data", str(ground.folder / "twin"), "--app-id", str(APP_ID)]
+    words += ["--app-public-key", str(public), "--webhook-url", f"http://127.0.0.1:{ground.port}/webhooks/github"]
     words += ["--webhook-secret-env", "TWIN_SECRET"]
-    log = folder / "twin.log"
-    process = start_process(words, _plain(env) | {"TWIN_SECRET": secret}, log=log)
-    told = json.loads(_first_line(log, process, "the GitHub look-alike"))
-    return process, TwinControl(told["url"]), private
+    log = ground.folder / "twin.log"
+    process = ground.begin(words, log, TWIN_SECRET=secret)
+    told = json.loads(_first_line(log, process, "The GitHub look-alike"))
+    return TwinControl(told["url"]), private
 
 
-def _scripted(folder: Path, env: Mapping[str, str]) -> tuple[Process, str]:
-    words = [sys.executable, "-m", "infra.scripted_model", "--port", "0", "--script", str(HUMANIZE / "script.yaml")]
-    log = folder / "scripted.log"
-    process = start_process(words, _plain(env), log=log)
-    return process, _first_line(log, process, "the scripted model").rsplit(" ", 1)[-1]
+def _scripted(ground: Ground) -> str:
+    words = ["-m", "infra.scripted_model", "--port", "0", "--script", str(HUMANIZE / "script.yaml")]
+    log = ground.folder / "scripted.log"
+    process = ground.begin(words, log)
+    return _first_line(log, process, "The scripted model").rsplit(" ", 1)[-1]
 
 
-def _product_env(folder: Path, github: str, port: int, secret: str, key: Path) -> dict[str, str]:
-    data = folder / "data"
+def _ended(process: Process) -> None:
+    process.terminate()
+    if process.wait(5) is None:
+        process.kill()
+        process.wait(5)
+
+
+def _product_env(ground: Ground, github: str, secret: str, key: Path) -> dict[str, str]:
+    data = ground.folder / "data"
+    # The stage is this machine alone, whatever is set for other things.
+    directly = {name: ",".join(filter(None, (HERE, ground.env.get(name, "")))) for name in ("NO_PROXY", "no_proxy")}
     return {
         "GITHUB_API_URL": github,
         "GITHUB_APP_ID": str(APP_ID),
         "GITHUB_PRIVATE_KEY_PATH": str(key),
         "GITHUB_PRIVATE_KEY": "",
+        **directly,
+        "COUNTERSIGN_LABEL": "",
+        "COUNTERSIGN_BOT_ID": "",
+        "COUNTERSIGN_PAGES_PASSWORD": "",
         "GITHUB_WEBHOOK_SECRET": secret,
         "COUNTERSIGN_DATA_DIR": str(data),
         "DATABASE_URL": f"sqlite:///{data / 'ledger.db'}",
@@ -169,7 +208,7 @@ def _product_env(folder: Path, github: str, port: int, secret: str, key: Path) -
         "COUNTERSIGN_SWEEP_SECONDS": "1",
         "COUNTERSIGN_WATCH_SECONDS": "1",
         "HOST": "127.0.0.1",
-        "PORT": str(port),
+        "PORT": str(ground.port),
     }
 
 
@@ -210,7 +249,11 @@ def _wait_ready(url: str, household: Household, logs: Path) -> None:
 def _people_and_issue(control: TwinControl, repo: str, tree: Path, title: str, body: str) -> int:
     for login in ("maintainer", "reporter"):
         control.add_user(login)
-    control.add_repo(repo, tree_of_folder(tree), collaborators={"maintainer": "maintain"}, labels=["countersign"])
+    try:
+        files = tree_of_folder(tree)
+    except OSError as error:
+        raise DemoRefused(f"A file of {tree} cannot be read: {error}.") from error
+    control.add_repo(repo, files, collaborators={"maintainer": "maintain"}, labels=["countersign"])
     control.install(repo.partition("/")[0])
     issue: dict[str, Any] = control.open_issue(repo, "reporter", title, body)
     return int(issue["number"])
@@ -221,9 +264,15 @@ def _name_of(folder: Path) -> str:
     return name or "repository"
 
 
-def _free_port() -> int:
+def _port(env: Mapping[str, str]) -> int:
+    """Where web is to listen: `PORT`, or a free one. Raises `SettingsWrong` or `DemoRefused` where it cannot."""
+    wanted = whole_number(env, "PORT", 0, (0, 65_535)) or 0
     with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            sock.bind(("127.0.0.1", wanted))
+        except OSError as error:
+            raise DemoRefused(f"Port {wanted} cannot be had ({error.strerror}); set another PORT.") from error
         return int(sock.getsockname()[1])
 
 
