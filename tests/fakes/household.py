@@ -19,7 +19,7 @@ from typing import Any
 from app.core.belts import Belt
 from app.core.run import State
 from app.ledger import migrate, open_ledger
-from app.ledger.outcomes import Claim, RunView
+from app.ledger.outcomes import Claim, DebtView, RunView
 from app.main import make_server, make_web
 from app.queue import Doorbell, make_celery
 from app.settings import web_settings
@@ -164,6 +164,10 @@ class House:
                 busy = True
                 tasks.work(self.shops[belt], effect_id)
         return busy
+
+    def does(self, debt: DebtView) -> None:
+        """Exactly this is done now, whatever else is owed."""
+        tasks.work(self.shops[debt.belt], debt.effect_id)
 
     def wait_out(self) -> None:
         """As `crank`; and what waits for a later time is waited for, on the house's clock."""

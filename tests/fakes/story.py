@@ -1,5 +1,6 @@
 """A story: people who label, speak and read, in a house. What we say must be read, or the story does not end."""
 
+import base64
 import hashlib
 import hmac
 import json
@@ -12,6 +13,7 @@ import httpx
 
 from app.core.advance import replay
 from app.core.run import Approved, State
+from infra.twin.control import tree_of
 from tests.fakes.household import REPO, SECRET, House
 
 Deed = Callable[[], object]
@@ -81,12 +83,18 @@ class Person:
 class Story(House):
     """A house with people: `mira` maintains, `max` writes, `theo` triages, `rita` only reads, `olga` reported."""
 
-    def people(self, files: Mapping[str, str | bytes], issue: str, **more: Any) -> None:
-        """They are there, with a repository and an issue."""
+    def people(
+        self, files: Mapping[str, str | bytes], issue: str, links: Mapping[str, str] | None = None, **more: Any
+    ) -> None:
+        """They are there, with a repository (of files, and links by their targets) and an issue."""
         roles = {"mira": "maintain", "max": "write", "theo": "triage", "rita": "read"}
         for login in (*roles, "olga"):
             self.control.add_user(login)
-        self.control.add_repo(REPO, files, collaborators=roles, **more)
+        linked = [
+            {"path": path, "mode": "120000", "content": base64.b64encode(target.encode()).decode()}
+            for path, target in (links or {}).items()
+        ]
+        self.control.add_repo(REPO, [*tree_of(files), *linked], collaborators=roles, **more)
         self.control.install("acme")
         title, _, body = issue.partition("\n")
         self.control.open_issue(REPO, "olga", title, body)
@@ -207,7 +215,8 @@ class Story(House):
         self.watch.close()
         self.mint.tidy()
         used = {one["token"] for one in self.control.journal()}
-        living = [one for one in self.control.tokens() if not one["revoked"]]
+        now = self.now().timestamp()
+        living = [one for one in self.control.tokens() if not one["revoked"] and one["expires"] > now]
         assert [one for one in living if one["token"] in used] == []
         assert len(living) == lost, living
         assert self.ledger.live_mints(self.now()) == ()
