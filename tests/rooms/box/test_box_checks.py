@@ -20,6 +20,7 @@ def ground(tmp_path: Path) -> Ground:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_a.py").write_text("")
     (tmp_path / "outside").symlink_to("/etc")
+    (tmp_path / "-x").write_text("")
     environment = CheckEnvironment(tmp_path / "made", PYTHON, ("/work/src", "/tools/0"), "d" * 64, ())
     return Ground(tmp_path, frozenset({"tests/test_new.py"}), environment)
 
