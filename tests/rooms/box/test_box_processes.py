@@ -25,6 +25,13 @@ def gone(pid: int, seconds: float = 5) -> bool:
     return False
 
 
+def wait_until_fastened(pid: int) -> None:
+    """It has become the program `sleep`, so the wish to die with its parent is in force."""
+    deadline = time.monotonic() + 5
+    while b"sleep" not in Path(f"/proc/{pid}/cmdline").read_bytes()[:6] and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 def test_a_process_says_into_its_log_and_gives_its_status(tmp_path: Path) -> None:
     log = tmp_path / "web.log"
     process = start_process(["sh", "-c", "env; echo bad >&2; exit 4"], {**PATH, "ONE": "1"}, log=log)
@@ -80,10 +87,7 @@ def test_a_process_ends_when_its_supervisor_is_killed() -> None:
     with subprocess.Popen([sys.executable, "-c", SUPERVISOR], cwd=root, stdout=subprocess.PIPE) as supervisor:
         assert supervisor.stdout is not None
         child = int(supervisor.stdout.readline())
-        # It has become the program, so the wish to die with its parent is in force.
-        deadline = time.monotonic() + 5
-        while b"sleep" not in Path(f"/proc/{child}/cmdline").read_bytes()[:6] and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until_fastened(child)
         supervisor.kill()
         supervisor.wait()
         assert gone(child)
@@ -91,7 +95,12 @@ def test_a_process_ends_when_its_supervisor_is_killed() -> None:
 
 def test_a_process_outlives_the_thread_that_asked_for_it() -> None:
     started: list[Process] = []
-    thread = threading.Thread(target=lambda: started.append(start_process(["sleep", "60"], PATH)))
+
+    def ask() -> None:
+        started.append(start_process(["sleep", "60"], PATH))
+        wait_until_fastened(started[0].pid)
+
+    thread = threading.Thread(target=ask)
     thread.start()
     thread.join()
     try:
