@@ -31,8 +31,8 @@ _Result = TypeVar("_Result")
 class Database:
     """Connections to one database; a transaction commits whole or leaves nothing."""
 
-    def __init__(self, url: str) -> None:
-        self.engine = _engine_for(_plain(url))
+    def __init__(self, url: str, lock_seconds: float = LOCK_SECONDS) -> None:
+        self.engine = _engine_for(_plain(url), lock_seconds)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         # BEGIN IMMEDIATE takes the one write lock at once: a reader that turns writer can fail without waiting.
         self._writer = self.engine.execution_options(countersign_begin="BEGIN IMMEDIATE")
@@ -82,14 +82,14 @@ def _plain(url: str) -> URL:
     return parsed
 
 
-def _engine_for(url: URL) -> Engine:
+def _engine_for(url: URL, lock_seconds: float) -> Engine:
     sizes: dict[str, Any] = {"pool_size": POOL, "max_overflow": POOL_OVERFLOW, "pool_timeout": 5}
     if url.get_backend_name() == "sqlite":
-        engine = create_engine(url, connect_args={"timeout": LOCK_SECONDS, "check_same_thread": False}, **sizes)
+        engine = create_engine(url, connect_args={"timeout": lock_seconds, "check_same_thread": False}, **sizes)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     else:
-        asked = {"connect_timeout": 5, "options": f"-c lock_timeout={int(LOCK_SECONDS * 1000)} -c timezone=UTC"}
+        asked = {"connect_timeout": 5, "options": f"-c lock_timeout={int(lock_seconds * 1000)} -c timezone=UTC"}
         engine = create_engine(url, connect_args=asked, pool_pre_ping=True, **sizes)
     event.listen(engine, "connect", _remember_process)
     event.listen(engine, "checkout", _refuse_inherited)

@@ -8,17 +8,19 @@ from sqlalchemy import Connection, text
 
 from app.ledger.engine import Database
 
+LOCK_SECONDS = 60.0
+"""How long a rival's migration is waited for: nobody answers a webhook meanwhile."""
+
 # Any number will do, as long as it stays the same: who migrates holds it, everybody else waits.
 _LOCK = 4_027_118_553
 
 
 def brought_up_to_date(url: str) -> None:
     """Applies what is missing, all in one transaction; a rival waits and then finds nothing to do."""
-    database = Database(url)
+    database = Database(url, LOCK_SECONDS)
 
     def work(connection: Connection) -> None:
         if not database.is_sqlite:
-            connection.execute(text("SET LOCAL lock_timeout = '60s'"))
             connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _LOCK})
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))

@@ -1,6 +1,6 @@
 """Single runs through the transition table: what once went wrong, or easily could."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -34,7 +34,7 @@ class Life:
     def refuses(self, fact: f.Fact) -> None:
         assert isinstance(advance(self.state, fact), Refused)
 
-    def now(self) -> f.datetime:
+    def now(self) -> datetime:
         self.at += timedelta(minutes=1)
         return self.at
 

@@ -3,8 +3,8 @@
 from datetime import datetime, timedelta
 
 from app.core import facts as f
-from app.core.belts import Belt, belt_of
-from app.core.effects import Effect, Execute, LookUpAuthority, Purpose, Say, Slot, SourceKind
+from app.core.belts import Belt
+from app.core.effects import DraftPlan, Effect, Execute, LookUpAuthority, Purpose, Say, Slot, SourceKind
 from app.core.news import Delivery, News, OnIssue, Seen
 from app.core.run import Request
 from app.core.verdict import Refused
@@ -54,7 +54,7 @@ class Told:
         """The oldest effect of this kind that is owed, claimed."""
         for debt in self.ledger.debts():
             if debt.run == self.request.run and debt.kind == kind.model_fields["kind"].default:
-                claim = self.ledger.claim(debt.effect_id, belt_of(debt.kind), self.now, LEASE)
+                claim = self.ledger.claim(debt.effect_id, debt.belt, self.now, LEASE)
                 if isinstance(claim, Claim):
                     return claim
         raise AssertionError(f"no {kind.__name__} is owed")
@@ -78,8 +78,6 @@ class Told:
     def proposed(self) -> int:
         """A plan stands on the issue; the id of its comment."""
         self.allowed()
-        from app.core.effects import DraftPlan
-
         self.settle(self.claim(DraftPlan), drafted(1, self.tick()))
         comment = self.fresh()
         for debt in self.ledger.debts():

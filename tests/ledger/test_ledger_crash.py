@@ -133,11 +133,15 @@ def test_an_effect_whose_holder_was_killed_is_taken_over_after_its_lease(told: T
 
 def test_a_ledger_that_came_over_a_fork_makes_connections_of_its_own(told: Told) -> None:
     told.labelled()
+    with told.ledger._database.engine.connect() as connection:
+        inherited = connection.connection.dbapi_connection
     child = os.fork()
     if child == 0:
         try:
+            with told.ledger._database.engine.connect() as connection:
+                is_own = connection.connection.dbapi_connection is not inherited
             found_it = told.ledger.run(told.request.run) is not None
-            os._exit(0 if found_it else 2)
+            os._exit(0 if found_it and is_own else 2)
         finally:
             os._exit(1)
     _, status = os.waitpid(child, 0)

@@ -1,6 +1,5 @@
 """What is kept comes back as it was, on both databases: ids, texts, times, plans, artifacts, spans, mints."""
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -21,6 +20,7 @@ from app.ledger.store import Ledger
 from tests.fakes.deliveries import Told, a_delivery
 from tests.fakes.facts import MIRA, START, TEXTS, a_request, drafted, labelled, sha
 
+INDIA = timezone(timedelta(hours=5, minutes=30))
 NASTY = "a\x00b\ud800c\\u0041\\\\ \U0001f600 é"
 
 
@@ -82,11 +82,6 @@ def test_nul_and_lone_surrogates_come_back_exactly(ledger: Ledger) -> None:
     assert ledger.debts()[0].why.endswith(NASTY)
 
 
-@pytest.fixture
-def spacious(ledger: Ledger) -> Iterator[Ledger]:
-    return iter([ledger])
-
-
 @given(told=st.text(st.characters(codec=None, categories=None), max_size=40))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_text_comes_back_exactly(ledger: Ledger, told: str) -> None:
@@ -95,9 +90,7 @@ def test_any_text_comes_back_exactly(ledger: Ledger, told: str) -> None:
     assert ledger.spans(told)[-1] == span
 
 
-@pytest.mark.parametrize(
-    "at", [START, START.astimezone(timezone(timedelta(hours=5, minutes=30))), START.replace(microsecond=0)]
-)
+@pytest.mark.parametrize("at", [START, START.astimezone(INDIA), START.replace(microsecond=0)])
 def test_times_come_back_equal_to_the_microsecond_and_in_utc(ledger: Ledger, at: datetime) -> None:
     ledger.receive(a_delivery("g-1", at=at), Ignored(""))
     view = ledger.delivery("g-1")

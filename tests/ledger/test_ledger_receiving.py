@@ -7,6 +7,7 @@ import pytest
 
 from app.core import facts as f
 from app.core.belts import Belt
+from app.core.budget import Spent
 from app.core.news import Ignored, News, OnInstallation, OnPull, OnRepository, Seen
 from app.core.run import Closed, Published
 from app.core.verdict import Refused
@@ -102,7 +103,7 @@ def test_a_pull_request_finds_its_run_by_number_even_after_the_end(told: Told) -
     told.settle(
         claim,
         f.StepsDone(
-            at=told.tick(), plan_digest=digest, patch_ref=sha("patch"), report_ref=sha("report"), spent=_nothing()
+            at=told.tick(), plan_digest=digest, patch_ref=sha("patch"), report_ref=sha("report"), spent=Spent()
         ),
     )
     told.ledger.record(told.request.run, f.DraftOpened(at=told.tick(), plan_digest=digest, pull=a_pull(WIDE)))
@@ -165,7 +166,7 @@ def test_what_waits_too_long_is_due_to_expire(told: Told) -> None:
 def test_a_question_stays_open_for_fourteen_days(told: Told) -> None:
     told.allowed()
     asked = told.tick()
-    question = f.InputNeeded(at=asked, version=1, question="Which unit?", spent=_nothing())
+    question = f.InputNeeded(at=asked, version=1, question="Which unit?", spent=Spent())
     told.ledger.record(told.request.run, question)
     told.deliver(f.LabelledAgain(at=told.tick(), person=OTTO))
     assert told.ledger.due_to_expire(asked + timedelta(days=14) - timedelta(seconds=1)) == ()
@@ -180,9 +181,3 @@ def test_the_list_of_runs_goes_on_where_it_stopped(ledger: Ledger) -> None:
     first = ledger.runs(limit=4)
     rest = ledger.runs(limit=4, before=first[-1].id)
     assert [run.id for run in first + rest] == [f"r-00000{number}" for number in (7, 6, 5, 4, 3, 2, 1)]
-
-
-def _nothing() -> Any:
-    from app.core.budget import Spent
-
-    return Spent()
