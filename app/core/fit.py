@@ -127,7 +127,10 @@ def _one_step_a_path(plan: Plan) -> Verdict:
 
 def _budget_allowed(plan: Plan, most: Size, policy: Policy) -> Verdict:
     budget, own = plan.budget, policy.budget
+    # A moved file has two paths and is one change.
+    changes = len(plan.paths()) - sum(isinstance(step, MoveFile) for step in plan.steps)
     return all_of(
+        _at_most("files that the plan names", changes, budget.files),
         _at_most("dollars", Decimal(budget.usd), min(most.usd, own.usd)),
         _at_most("model calls", budget.calls, min(most.calls, own.calls)),
         _at_most("minutes", budget.minutes, min(most.minutes, own.minutes)),

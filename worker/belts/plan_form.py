@@ -207,9 +207,21 @@ def _step_faults(plan: Plan, tree: Tree) -> list[str]:
             faults.append(f"Step {step.id}: {step.path} does not exist.")
         elif entry is not None and entry.kind != "file":
             faults.append(f"Step {step.id}: {step.path} is a {entry.kind}, and only files are changed.")
+        for path in (step.path, step.to) if step.kind == "move" else (step.path,):
+            faults += [
+                f"Step {step.id}: {folder} is no folder, so {path} cannot be there."
+                for folder in _not_folders(path, tree)
+            ]
         if step.kind == "move" and (tree.entry(step.to) is not None or tree.is_folder(step.to)):
             faults.append(f"Step {step.id} moves to {step.to}, which exists already.")
     return faults
+
+
+def _not_folders(path: str, tree: Tree) -> list[str]:
+    """What stands in the way of a path: a file, link or submodule where it has a folder (case PI-03)."""
+    parts = path.split("/")
+    above = ("/".join(parts[:count]) for count in range(1, len(parts)))
+    return [folder for folder in above if tree.entry(folder) is not None]
 
 
 def _list(value: object) -> list[dict[str, Any]]:
