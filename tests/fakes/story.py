@@ -74,6 +74,12 @@ class Person:
         """The 👍 is gone, without a trace."""
         self._story.control.unreact(comment, "+1", self.login)
 
+    def opens_an_issue(self, title: str, body: str, **more: Any) -> int:
+        """Opens another issue; its number."""
+        issue = self._story.control.open_issue(REPO, self.login, title, body, **more)
+        self._story.crank()
+        return int(issue["number"])
+
     def closes_the_issue(self, number: int = 1) -> None:
         """Closes it."""
         self._story.control.close_issue(REPO, number, self.login)
