@@ -77,7 +77,10 @@ def test_a_short_quiet_pytest_run_says_its_counts():
 def test_of_any_output_both_ends_stay_and_the_gap_is_counted():
     view = distill("make", "\n".join(f"line {number}" for number in range(1, 1_001)), 400)
     assert view.text.startswith("line 1\n") and view.text.endswith("\nline 1000")
-    assert f"[… {view.dropped_lines:,} lines left out …]" in view.text
+    gap = next(line for line in view.text.split("\n") if line.startswith("[… "))
+    first, last = (int(number) for number in gap.removeprefix("[… ").removesuffix(" …]").split("–"))
+    assert last - first + 1 == view.dropped_lines
+    assert f"line {first - 1}\n{gap}\nline {last + 1}" in view.text
 
 
 def test_a_short_output_is_whole():
@@ -98,7 +101,7 @@ def test_a_view_keeps_its_limit_and_counts_what_it_drops(lines, kind, limit):
     view = distill(kind, text, limit)
     assert len(view.text) <= limit
     total = len(plain_output(text).rstrip("\n").split("\n"))
-    gaps = [line for line in view.text.split("\n") if line.startswith("[… ") and line.endswith("left out …]")]
+    gaps = [line for line in view.text.split("\n") if line.startswith("[… ") and line.endswith(" …]")]
     assert total == view.dropped_lines + len(view.text.split("\n")) - len(gaps)
     assert view == distill(kind, text, limit)
 

@@ -1,0 +1,142 @@
+"""pytest: failing tests, their assertion lines and places, the closing counts; passing tests never."""
+
+import re
+from collections.abc import Iterable
+
+from worker.evidence.distillers.frames import is_library
+from worker.evidence.distillers.marks import Kind, Mark, Role
+
+_SECTION = re.compile(r"=+ (.+?) =+$")
+_TITLE = re.compile(r"_{3,} (.+?) _{3,}$")
+_PRINTED = re.compile(r"-{3,} Captured .+ -{3,}$|-{3,} (?:live log|generated|coverage)")
+_COUNTS = re.compile(
+    r"(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|warnings?|deselected|xfailed|xpassed"
+    r"|rerun)\b.* in [\d.]+|no tests ran)"
+)
+_PASSED = re.compile(
+    r"(?:PASSED|SKIPPED|XFAIL|XPASS|RERUN)\b|.* (?:PASSED|SKIPPED|XFAIL)\b(?: *\(.*\))?(?: +\[ *\d+%\])?$"
+    r"|\[gw\d+\] \[ *\d+%\] (?:PASSED|SKIPPED|XFAIL)"
+)
+_PROGRESS = re.compile(
+    r"\S+\.py [.FEsxXpR]+\s*(?:\[ *\d+%\])?$|[.FEsxXpR]+\s*(?:\[ *\d+%\])?$|gw\d+ |\[gw\d+\] (?:linux|darwin|win)"
+)
+_FAILED = re.compile(r"(?:FAILED|ERROR) \S|\S+::\S+ (?:FAILED|ERROR)\b|\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR)")
+_PLACE = re.compile(r"(\S+?):\d+: ?(?:[A-Z_]\w*|in \w+|$)")
+_OPENING = re.compile(
+    r"(?:platform |rootdir|configfile|plugins|cachedir|collected |collecting |scheduling|Using --|testpaths|asyncio:)"
+)
+
+
+class Pytest:
+    """Knows the section it is in. What a test printed may look like a summary itself (the tests of test runners do)."""
+
+    def __init__(self) -> None:
+        self._part = ""
+        self._printed = False
+        self._summary = 0
+        self._messages = 0
+        self._closings: dict[int, int] = {}
+        self._code = 0
+
+    def role(self, line: str) -> Role | None:
+        if line[0] == "=" and (section := _SECTION.match(line)) is not None:
+            return self._section(line, section.group(1))
+        if self._part == "summary" or not self._part:
+            return self._listed(line)
+        if self._part == "quiet":
+            return Role.NOTE if self._messages == 0 and not _PROGRESS.match(line) else Role.NEVER
+        return self._failure(line)
+
+    def _section(self, line: str, title: str) -> Role:
+        title = title.lower()
+        if _COUNTS.match(line):
+            return Role.VERDICT
+        if title == "short test summary info":
+            self._summary += 1
+            self._part = "summary"
+            return Role.REPEAT
+        if self._printed:
+            return Role.CONTEXT
+        if title in ("failures", "errors"):
+            self._part = "failures"
+        elif title.startswith(("warnings summary", "passes", "slowest")):
+            self._part = "quiet"
+        else:
+            self._part = ""
+        return Role.REPEAT
+
+    def _listed(self, line: str) -> Role | None:
+        if self._part == "summary" and _PRINTED.match(line):
+            self._part, self._printed = "failures", True
+            return Role.CONTEXT
+        if line[0] == "_" and _TITLE.match(line):
+            self._part, self._printed = "failures", False
+            return self._failure(line)
+        if _FAILED.match(line):
+            return Role.ID
+        if _PASSED.match(line) or _PROGRESS.match(line) or _OPENING.match(line):
+            return Role.NEVER
+        if _COUNTS.match(line):
+            return Role.VERDICT
+        if line.startswith(("INTERNALERROR>", "ERROR:", "E  ")):
+            return Role.MESSAGE
+        return None
+
+    def _failure(self, line: str) -> Role | None:
+        first = line[0]
+        if first == "_" and (title := _TITLE.match(line)) is not None:
+            self._printed, self._messages, self._code = False, 0, 0
+            return Role.HEAD if title.group(1).strip("_ ") else Role.REPEAT
+        if first == "-" and _PRINTED.match(line):
+            self._printed = True
+            return Role.CONTEXT
+        if self._printed:
+            return Role.CONTEXT
+        if first == "E":
+            if line.startswith("E  "):
+                return self._message(line)
+            if _FAILED.match(line):
+                return Role.ID
+        if first == ">" and line.startswith(">  "):
+            return Role.PLACE
+        if (place := _PLACE.match(line)) is not None:
+            self._messages = 0
+            return Role.FRAME if is_library(place.group(1)) else Role.PLACE
+        if _COUNTS.match(line):
+            return Role.VERDICT
+        if _PASSED.match(line) or _PROGRESS.match(line):
+            return Role.NEVER
+        if line.startswith("_ _ _"):
+            self._messages = 0
+            return Role.NEVER
+        if line.startswith(("Falsifying", "    ")) and "=" in line and self._messages:
+            return Role.DETAIL
+        return Role.CONTEXT
+
+    def _message(self, line: str) -> Role:
+        self._messages += 1
+        if self._messages == 1 or re.match(
+            r"E   (?:\S+(?:Error|Exception|Failed|Exit)\b|   ?(?:At index|Falsifying))", line
+        ):
+            return Role.MESSAGE
+        return Role.DETAIL
+
+    def settle(self, marks: Iterable[Mark]) -> None:
+        """Counts and listed failures before the last summary were printed by a test."""
+        marks = list(marks)
+        last = max(
+            (mark.number for mark in marks if mark.role is Role.VERDICT and _COUNTS.match(mark.line)), default=-1
+        )
+        for mark in marks:
+            if mark.role is Role.VERDICT and _COUNTS.match(mark.line) and mark.number != last:
+                mark.role = Role.CONTEXT
+
+
+KIND = Kind(
+    "pytest",
+    ("=======", "FAILED ", "ERROR ", "E   "),
+    re.compile(
+        r"=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+|(?:FAILED|ERROR) \S+\.py\b|E    +\S"
+    ),
+    Pytest,
+)
