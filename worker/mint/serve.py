@@ -43,23 +43,29 @@ _LOG = logging.getLogger("countersign.mint")
 
 
 class _Bounded:
-    """A few open sockets; one more than `most` ends the oldest."""
+    """At most so many open sockets, each with its thread; for one more the oldest is ended."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
+        self._free = threading.Semaphore(most)
         self._open: deque[socket.socket] = deque()
         self._lock = threading.Lock()
 
     def add(self, sock: socket.socket) -> None:
+        """Returns once there is room for it."""
+        if not self._free.acquire(blocking=False):
+            with self._lock:
+                oldest = self._open.popleft() if self._open else None
+            if oldest is not None:
+                _shut(oldest)
+            self._free.acquire()
         with self._lock:
             self._open.append(sock)
-            oldest = self._open.popleft() if len(self._open) > self._most else None
-        if oldest is not None:
-            _shut(oldest)
 
     def remove(self, sock: socket.socket) -> None:
+        """Called once for each that was added, by its thread, when it is done."""
         with self._lock, suppress(ValueError):
             self._open.remove(sock)
+        self._free.release()
 
 
 class MintServer:
@@ -90,7 +96,7 @@ class MintServer:
         Raises OSError where the address cannot be had.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        listener = self._listener = socket.create_server(address, family=family, backlog=MOST_GREETINGS)
+        listener = self._listener = socket.create_server(address, family=family, backlog=128)
         self._start("listener", lambda: self._accept(listener, dict(credentials)))
         host, port = listener.getsockname()[:2]
         return str(host), int(port)
@@ -158,9 +164,10 @@ class MintServer:
             send(sock, Done() if belt else Denied(reason="The credential was not accepted."))
         except WireBroken:
             belt = None
-        self._greeting.remove(sock)
         if belt is None:
             _shut(sock)
+        self._greeting.remove(sock)
+        if belt is None:
             return
         self._lines[belt].add(sock)
         self._answer(Caller(belt, next(self._numbers)), sock)
