@@ -123,6 +123,14 @@ class House:
         self.shops = {belt: self._shop(belt) for belt in Belt}
         self.watch = Watch(self.shops[Belt.PUBLISHER])
 
+    def set_up_again(self, furnishing: Furnishing) -> None:
+        """The belts and the mint are started again with another environment."""
+        self.stop_mint()
+        self.env = {name: value for name, value in self.env.items() if name not in self.furnishing.env}
+        self.furnishing = furnishing
+        self.env |= furnishing.env
+        self.start_mint()
+
     def stop_mint(self) -> None:
         """The mint ends every token and answers nobody any more; each belt's line is dead."""
         self.watch.close()
