@@ -1,5 +1,6 @@
 """The view: lines by what they are worth, as they fit, in the order they stood, with what is left out between them."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 from worker.evidence.distillers.cleaning import bounded
@@ -13,45 +14,49 @@ WORTH = {
     Role.HEAD: 1.0,
     Role.ID: 1.2,
     Role.MESSAGE: 1.4,
-    Role.PLACE: 2.0,
-    Role.DETAIL: 3.0,
-    Role.ALARM: 3.2,
-    Role.CLOSING: 2.6,
-    Role.FRAME: 5.0,
+    Role.PLACE: 1.7,
+    Role.DETAIL: 2.2,
+    Role.ALARM: 2.6,
+    Role.CLOSING: 1.3,
+    Role.FRAME: 4.4,
     Role.CONTEXT: 5.5,
     Role.NOTE: 6.5,
     Role.OPEN: 7.0,
     Role.AMBIENT: 7.5,
     Role.REPEAT: 9.0,
+    Role.NEVER: 9.5,
 }
 """Lower is taken first."""
 
 _BLOCKS = (3, 8, 20, 60)
-_PLACES = (2, 5, 12, 30)
-
-
-def _step(value: int, steps: Sequence[int]) -> int:
-    return sum(value >= step for step in steps)
+_LIKENESS = (2, 4, 8, 16)
+_PLACES = (1, 3, 8, 20)
 
 
 def worth(mark: Mark, lines: int, closing: int) -> float:
     """What taking the line is worth: less for later failures, and for later lines of the same sort in one failure."""
     role = mark.role
     value = WORTH[role]
+    alike = bisect_right(_LIKENESS, mark.likeness)
     if role is Role.ID:
-        return value + 0.8 * _step(mark.place, _BLOCKS)
+        return value + 0.8 * bisect_right(_BLOCKS, mark.place)
+    if role is Role.FRAME:
+        return value + 0.4 * bisect_right(_BLOCKS, mark.block) + 0.15 * bisect_right(_PLACES, mark.place)
     if role in _COUNTED:
-        return value + 0.8 * _step(mark.block, _BLOCKS) + 0.4 * _step(mark.place, _PLACES)
+        return value + 0.8 * bisect_right(_BLOCKS, mark.block) + 0.4 * bisect_right(_PLACES, mark.place) + 0.6 * alike
     from_end = lines - mark.number
     if role is Role.CLOSING and mark.number < closing - _CLOSING_LINES:
         return 6.0
-    if role is Role.AMBIENT:
-        return 2.6 + from_end / 1_000 if from_end < 8 else value + min(from_end, mark.number * 3) / 1_000
-    return value
+    if role is Role.AMBIENT and from_end < _LAST_LINES:
+        return 2.6 + from_end / 1_000
+    if role in (Role.AMBIENT, Role.NEVER):
+        return value + min(from_end, mark.number * 3) / 1_000
+    return value + 0.6 * alike
 
 
-_COUNTED = frozenset({Role.HEAD, Role.MESSAGE, Role.PLACE, Role.DETAIL, Role.FRAME})
+_COUNTED = frozenset({Role.HEAD, Role.MESSAGE, Role.PLACE, Role.DETAIL})
 _CLOSING_LINES = 40
+_LAST_LINES = 8
 
 
 def choose(marks: Sequence[Mark], lines: int, limit: int) -> list[Mark]:
@@ -60,7 +65,7 @@ def choose(marks: Sequence[Mark], lines: int, limit: int) -> list[Mark]:
     cut = _line_limit(limit)
     room = limit - _gap_size(lines)
     closing = max((mark.number for mark in marks if mark.role is Role.CLOSING), default=0)
-    order = sorted((worth(mark, lines, closing), mark.number, mark) for mark in marks if mark.role is not Role.NEVER)
+    order = sorted((worth(mark, lines, closing), mark.number, mark) for mark in marks)
     for _, _, mark in order:
         if mark.number in taken:
             continue

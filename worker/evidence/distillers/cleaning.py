@@ -15,6 +15,7 @@ _TERMINAL = re.compile(
     r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"
     r"|\x1b[ -/]*[0-~]?"
 )
+_ESCAPE = re.compile(r"[\x1b\x9b\x9d]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _BACKSPACED = re.compile(r"[^\x08\n]\x08")
 
@@ -40,12 +41,15 @@ def plain_output(text: str) -> str:
     """
     if not _CONTROL.search(text):
         return text
-    text = _TERMINAL.sub("", text.replace("\r\n", "\n"))
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    if _ESCAPE.search(text):
+        text = _TERMINAL.sub("", text)
     if "\x08" in text:
         text = _backspaced(text)
     if "\r" in text:
         text = "\n".join(_last_state(line) if "\r" in line else line for line in text.split("\n"))
-    return _CONTROL.sub("", text)
+    return _CONTROL.sub("", text) if _CONTROL.search(text) else text
 
 
 def _backspaced(text: str) -> str:

@@ -3,7 +3,7 @@
 import re
 
 _LIBRARY = re.compile(
-    r"site-packages|dist-packages|/lib/python\d|/python\d\.\d+/|<frozen|_pytest/|/pluggy/|unittest/"
+    r"site-packages|dist-packages|/lib/python\d|/python\d\.\d+/|<frozen"
     r"|node_modules|node:|\binternal/"
     r"|java\.base/|\bat (?:java|javax|jdk|sun|com\.sun|kotlinx?|scala|groovy|clojure|junit|hudson|jenkins|org\.(?:junit"
     r"|testng|apache\.(?:maven|tools)|gradle|mockito|assertj|hamcrest|opentest4j|codehaus|jenkinsci|springframework"

@@ -55,6 +55,8 @@ class Mark:
     head: "Mark | None" = None
     place: int = 0
     """Position among the lines of the same role in its block."""
+    likeness: int = 0
+    """How many lines like it, but for names and numbers, come before it."""
     first_role: Role | None = None
     """What it was before it was seen to be a repetition."""
 

@@ -13,7 +13,7 @@ _RULES = re.compile(
     r"|(?P<message>\[ERROR\] (?:Failed to execute|Plugin |The build could not|Non-resolvable|Malformed"
     r"|Unresolveable|[A-Z]\w+ for ))"
     r"|(?P<closing>\[ERROR\]\s*(?:$|-> |To see the full|Re-run Maven|For more info|\[Help|After correcting|mvn <)"
-    r"|\[INFO\] (?:Total time|Finished at|Reactor Summary))"
+    r"|\[INFO\] (?:Total time|Finished at))"
     r"|(?P<id>\[ERROR\] +(?:\w+[.$])+\w+:\d+|(?:Failed tests|Tests in error):|\[ERROR\] (?:Failures|Errors):)"
     r"|(?P<verdict_1>\[INFO\] \S.* FAILURE \[)"
     r"|(?P<detail>\[ERROR\]|  (?:symbol|location|required|found|reason|bad class file|class file): ?)"

@@ -40,4 +40,9 @@ class Mocha:
         return
 
 
-KIND = Kind("mocha", tuple(f"{n}" for n in range(10)), re.compile(r"\d+ (?:passing|failing)\b"), Mocha)
+KIND = Kind(
+    "mocha",
+    tuple(f"{n} " for n in range(10)) + tuple(f"{n:02}" for n in range(100)),
+    re.compile(r"\d+ (?:passing|failing)\b"),
+    Mocha,
+)

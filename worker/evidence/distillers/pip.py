@@ -5,12 +5,12 @@ import re
 from worker.evidence.distillers.marks import Kind, LineRules
 
 _RULES = re.compile(
-    r"(?P<message>ERROR: |\s*error: |\s*ERROR: |\s*×|\s*[╰│] ?(?:─>)?.*[Ee]rror|Failed to build )"
+    r"(?P<message>ERROR: |\s*error: |\s*ERROR: |\s*×|\s*[╰│] ?(?:─>)? ?(?:\S+ )*?\S*[Ee]rror|Failed to build )"
     r"|(?P<closing>\s*note: This (?:error|is an issue)|\s*hint: )"
     r"|(?P<never>\s*(?:Collecting|Downloading|Using cached|Requirement already|Installing collected"
     r"|Successfully|Building wheels?|Created wheel|Preparing metadata|Getting requirements|Installing build"
     r"|Stored in|Looking in|Obtaining|Processing|creating|copying|adding|running|writing|reading|gcc"
-    r"|compile options|building)\b|\s*━|.*\d+/\d+ [kM]B|\s+Link requires|\s+Found link|\s+Skipping link)"
+    r"|compile options|building)\b|\s*━|\s+Link requires|\s+Found link|\s+Skipping link)"
 )
 _CONTINUES = re.compile(r"\s{2,}(?!Downloading|Using|File )\S|The ")
 

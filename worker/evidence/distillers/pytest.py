@@ -8,6 +8,7 @@ from worker.evidence.distillers.marks import Kind, Mark, Role
 
 _SECTION = re.compile(r"=+ (.+?) =+$")
 _TITLE = re.compile(r"_{3,} (.+?) _{3,}$")
+_CLOSING = re.compile(r"=+ short test summary info =+$")
 _PRINTED = re.compile(r"-{3,} Captured .+ -{3,}$|-{3,} (?:live log|generated|coverage)")
 _COUNTS = re.compile(
     r"(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|warnings?|deselected|xfailed|xpassed"
@@ -33,10 +34,9 @@ class Pytest:
     def __init__(self) -> None:
         self._part = ""
         self._printed = False
-        self._summary = 0
         self._messages = 0
-        self._closings: dict[int, int] = {}
-        self._code = 0
+        self._inner = False
+        self._before = ""
 
     def role(self, line: str) -> Role | None:
         if line[0] == "=" and (section := _SECTION.match(line)) is not None:
@@ -49,14 +49,18 @@ class Pytest:
 
     def _section(self, line: str, title: str) -> Role:
         title = title.lower()
+        if self._printed and (self._inner or title == "test session starts"):
+            # A test of a test runner prints whole runs.
+            self._inner = not _COUNTS.match(line)
+            return Role.CONTEXT
         if _COUNTS.match(line):
             return Role.VERDICT
         if title == "short test summary info":
-            self._summary += 1
+            self._before = self._before if self._part == "summary" else self._part
             self._part = "summary"
-            return Role.REPEAT
-        if self._printed:
-            return Role.CONTEXT
+            return Role.OPEN
+        if self._printed or self._part == "quiet":
+            return Role.CONTEXT if self._printed else Role.NEVER
         if title in ("failures", "errors"):
             self._part = "failures"
         elif title.startswith(("warnings summary", "passes", "slowest")):
@@ -66,11 +70,12 @@ class Pytest:
         return Role.REPEAT
 
     def _listed(self, line: str) -> Role | None:
-        if self._part == "summary" and _PRINTED.match(line):
-            self._part, self._printed = "failures", True
-            return Role.CONTEXT
+        if self._part == "summary" and (_PRINTED.match(line) or (line[0] == "_" and _TITLE.match(line))):
+            # It was not the closing summary: a test printed it.
+            self._part = self._before
+            return self.role(line)
         if line[0] == "_" and _TITLE.match(line):
-            self._part, self._printed = "failures", False
+            self._part = "failures"
             return self._failure(line)
         if _FAILED.match(line):
             return Role.ID
@@ -84,34 +89,32 @@ class Pytest:
 
     def _failure(self, line: str) -> Role | None:
         first = line[0]
+        if self._inner and not (first == "-" and _PRINTED.match(line)):
+            return Role.CONTEXT
         if first == "_" and (title := _TITLE.match(line)) is not None:
-            self._printed, self._messages, self._code = False, 0, 0
+            self._printed, self._messages = False, 0
             return Role.HEAD if title.group(1).strip("_ ") else Role.REPEAT
         if first == "-" and _PRINTED.match(line):
-            self._printed = True
+            self._printed, self._inner = True, False
             return Role.CONTEXT
-        if self._printed:
-            return Role.CONTEXT
-        if first == "E":
-            if line.startswith("E  "):
-                return self._message(line)
-            if _FAILED.match(line):
-                return Role.ID
-        if first == ">" and line.startswith(">  "):
+        return Role.CONTEXT if self._printed else self._shown(line)
+
+    def _shown(self, line: str) -> Role:
+        if line.startswith("E  "):
+            return self._message(line)
+        if line.startswith(">  "):
             return Role.PLACE
+        if _FAILED.match(line):
+            return Role.ID
         if (place := _PLACE.match(line)) is not None:
             self._messages = 0
             return Role.FRAME if is_library(place.group(1)) else Role.PLACE
         if _COUNTS.match(line):
             return Role.VERDICT
-        if _PASSED.match(line) or _PROGRESS.match(line):
-            return Role.NEVER
         if line.startswith("_ _ _"):
             self._messages = 0
             return Role.NEVER
-        if line.startswith(("Falsifying", "    ")) and "=" in line and self._messages:
-            return Role.DETAIL
-        return Role.CONTEXT
+        return Role.NEVER if _PASSED.match(line) or _PROGRESS.match(line) else Role.CONTEXT
 
     def _message(self, line: str) -> Role:
         self._messages += 1
@@ -122,14 +125,21 @@ class Pytest:
         return Role.DETAIL
 
     def settle(self, marks: Iterable[Mark]) -> None:
-        """Counts and listed failures before the last summary were printed by a test."""
+        """The last counts and the last summary are the run's own; before them is progress and what tests printed."""
         marks = list(marks)
-        last = max(
-            (mark.number for mark in marks if mark.role is Role.VERDICT and _COUNTS.match(mark.line)), default=-1
-        )
+        counts = [mark for mark in marks if mark.role is Role.VERDICT and _COUNTS.match(mark.line)]
+        for mark in counts[:-1]:
+            mark.role = Role.CONTEXT
+        closing = max((mark.number for mark in marks if _CLOSING.match(mark.line)), default=-1)
+        listed = [mark for mark in marks if mark.role is Role.ID and _FAILED.match(mark.line)]
+        if not any(mark.number > closing >= 0 for mark in listed):
+            return
+        for mark in listed:
+            if mark.number < closing:
+                mark.role = Role.REPEAT
         for mark in marks:
-            if mark.role is Role.VERDICT and _COUNTS.match(mark.line) and mark.number != last:
-                mark.role = Role.CONTEXT
+            if mark.role is Role.HEAD and _TITLE.match(mark.line):
+                mark.role = Role.OPEN
 
 
 KIND = Kind(

@@ -8,26 +8,24 @@ from worker.evidence.distillers.marks import Kind, Mark, Role
 
 _ERRORS = r"(?:Error|Exception|Throwable|Failure|Failed|Exit|Interrupt|Shutdown|Fault|Violation|Timeout|Mismatch)"
 _RULES = re.compile(
-    r"(?P<python>[\s|+]*Traceback \(most recent call last\))"
-    r"|(?P<file>[\s|]*File \"[^\"]+\", line \d+)"
-    r"|(?P<at>\s*(?:\[\w+\] +)?at \S.*[):\w]$)"
-    r"|(?P<more>\s*(?:\.\.\. \d+ (?:more|common frames)|\[Previous line repeated \d+ more))"
-    r"|(?P<chain>\s*(?:Caused by|Suppressed|Caused|Also|Causes?): ?|The above exception was"
-    r"|During handling of the above"
-    r"|\s*\[cause\]: )"
-    r"|(?P<go>(?:panic|fatal error): |\s*goroutine \d+ \[running|\tpanic: |SIG[A-Z]+: )"
-    r"|(?P<goplace>\t\S+\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$)"
-    r"|(?P<message>thread '[^']*' (?:\(\d+\) )?panicked at |PHP (?:Fatal|Parse|Warning|Notice)"
-    r"|(?:PHP )?(?:Fatal|Parse) error: "
-    r"|Unhandled [Ee]xception|terminate called after|  what\(\): |\*\* \([\w.]+\) |\S+: .*Assertion .* failed\."
-    r"|==\d+== ?ERROR: |Segmentation fault|\S+\.rb:\d+:in ['`].*'?: .+|\S+\.c(?:c|pp|xx)?:\d+: \S+: Assertion)"
+    r"(?P<goplace>\t\S+\.(?:go|s):\d+(?: \+0x[0-9a-f]+)?$)|(?P<what>  what\(\): |\tpanic: )"
+    r"|[\s|+]*(?:(?P<python>Traceback \(most recent call last\))"
+    r"|(?P<file>File \"[^\"]+\", line \d+)"
+    r"|(?P<at>(?:\[\w+\] +)?at \S.*[):\w]$)"
+    r"|(?P<more>\.\.\. \d+ (?:more|common frames)|\[Previous line repeated \d+ more)"
+    r"|(?P<chain>Caused by|Suppressed: |Caused: |Also: |Causes?: |\[cause\]: |The above exception was"
+    r"|During handling of the above)"
+    r"|(?P<go>(?:panic|fatal error): |goroutine \d+ \[running|SIG[A-Z]+: )"
+    r"|(?P<message>thread '[^']*' (?:\(\d+\) )?panicked at |PHP (?:Fatal|Parse|Warning|Notice)|(?:Fatal|Parse) error: "
+    r"|Unhandled [Ee]xception|terminate called after|\*\* \([\w.]+\) |==\d+== ?ERROR: |Segmentation fault)"
     r"|(?P<verdict>SUMMARY: \w+Sanitizer: )"
-    r"|(?P<ruby>\s+(?:\d+: )?from \S+:\d+:in )"
-    r"|(?P<hash>\s*#\d+ +\S)"
-    r"|(?P<exception>\s*(?:\[\w+\] +|\d+\) |Exception in thread \"[^\"]*\" |Uncaught )?"
-    r"(?:(?:[a-z_$][\w$]*\.)+[A-Z_][\w$]*|[A-Z]\w*" + _ERRORS + r"|[a-z_]\w*\.\w+" + _ERRORS + r")"
-    r"(?:\s\[\w+\])?(?::(?: .*)?|)$)"
+    r"|(?P<ruby>(?:\d+: )?from \S+:\d+:in )"
+    r"|(?P<hash>#\d+ +\S)"
+    r"|(?P<exception>(?:\[\w+\] +|\d+\) |Exception in thread \"[^\"]*\" |Uncaught )?"
+    r"(?:(?:[a-z_$][\w$]*+\.)++[A-Z_][\w$]*|[A-Z]\w*" + _ERRORS + r"|[a-z_]\w*+\.\w+" + _ERRORS + r")"
+    r"(?:\s\[\w+\])?(?::(?: .*)?|)$))"
 )
+_PLACED = re.compile(r"\S+\.rb:\d+:in ['`].*'?: .+|\S+: .*Assertion .* failed\.|\S+\.c(?:c|pp|xx)?:\d+: \S+: Assertion")
 _OWN_PLACES = 6
 
 
@@ -43,6 +41,8 @@ class Tracebacks:
     def role(self, line: str) -> Role | None:
         found = _RULES.match(line)
         if found is None:
+            if (".rb:" in line or "Assertion" in line) and _PLACED.match(line):
+                return Role.MESSAGE
             return self._continued(line)
         return self._found(found.lastgroup or "", line)
 
