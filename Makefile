@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench lock clean system-run system-test environment environment-test
+.PHONY: help run test lint bench bench-distill lock clean system-run system-test environment environment-test
 
 BIN := .venv/bin
 PYTEST_ARGS ?= -n auto
@@ -13,7 +13,7 @@ PYTEST_ARGS ?= -n auto
 help: ## What there is to type
 	@echo "Countersign: label an issue, approve the exact plan, review the draft pull request."
 	@echo
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(firstword $(MAKEFILE_LIST)) | expand -t 24
 	@echo
 	@echo "  make run AUTO=1 OUT=dir    plays the maintainer's part by itself and leaves the result in dir"
 	@echo "  make run REPO=path ISSUE=file    a repository folder and an issue of your own (needs ANTHROPIC_API_KEY)"
@@ -38,6 +38,9 @@ lint: environment-test ## Only ruff, mypy and import-linter
 
 bench: system-run environment-test ## The numbers: seconds, memory, receiver
 	@$(BIN)/python -m infra.bench
+
+bench-distill: environment-test ## Facts that distilled views keep: make bench-distill LOGS=dir
+	@$(BIN)/python -m infra.bench.distill "$(LOGS)"
 
 lock: ## Write the lock files anew from pyproject.toml
 	@infra/install/lock.sh

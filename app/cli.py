@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from app.settings import SettingsWrong, environment, ledger_settings
 
-ACTING = ("up", "worker", "mint", "beat")
+ACTING = ("up", "worker", "mint", "beat", "distill")
 """Commands that `worker.main` answers."""
 
 
@@ -47,6 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         ("worker", "one belt: planner, executor or publisher"),
         ("mint", "the mint alone"),
         ("beat", "the sweep's bell alone"),
+        ("distill", "the part of a long output that decides"),
         ("demo", "everything, with a GitHub look-alike, on a real package"),
     ):
         commands.add_parser(name, help=words, add_help=False)
