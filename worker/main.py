@@ -13,7 +13,7 @@ from app.core.belts import Belt
 from app.ledger.errors import LedgerError
 from app.settings import SettingsWrong, environment
 from worker.github.key import KeyRefused
-from worker.settings import MintLine, MintSettings, beat_settings, belt_settings, mint_settings
+from worker.settings import MintLine, MintSettings, beat_settings, belt_settings, made_data_dir, mint_settings
 
 if TYPE_CHECKING:
     from worker.mint.caller import MintCaller
@@ -63,7 +63,7 @@ def run_belt(belt: Belt) -> int:
     from worker.watching import Watch
 
     settings = belt_settings(belt, environment())
-    settings.data_dir.mkdir(mode=0o711, parents=True, exist_ok=True)
+    made_data_dir(environment())
     ledger = open_ledger(settings.ledger.url)
     celery = make_celery(settings.queue)
     shop = Shop(settings, ledger, Doorbell(celery), _mint(settings.mint, belt))
