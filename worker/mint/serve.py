@@ -96,7 +96,7 @@ class MintServer:
         Raises OSError where the address cannot be had.
         """
         family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
-        listener = self._listener = socket.create_server(address, family=family, backlog=128)
+        listener = self._listener = socket.create_server(address, family=family, backlog=1_024)
         self._start("listener", lambda: self._accept(listener, dict(credentials)))
         host, port = listener.getsockname()[:2]
         return str(host), int(port)
