@@ -93,8 +93,8 @@ class Story(House):
         self, files: Mapping[str, str | bytes], issue: str, links: Mapping[str, str] | None = None, **more: Any
     ) -> None:
         """They are there, with a repository (of files, and links by their targets) and an issue."""
-        roles = {"mira": "maintain", "max": "write", "theo": "triage", "rita": "read"}
-        for login in (*roles, "olga"):
+        roles = {"mira": "maintain", "max": "write", "theo": "triage", "rita": "read", "olga": "read"}
+        for login in roles:
             self.control.add_user(login)
         linked = [
             {"path": path, "mode": "120000", "content": base64.b64encode(target.encode()).decode()}

@@ -80,7 +80,7 @@ def by_a_bot(story: Story) -> None:
     story.control.add_user("dispatcher[bot]", id=BOT, kind="Bot")
     story.control.treat_deliveries("drop", "issues", "labeled")
     story.control.label(REPO, 1, "countersign", "mira")
-    story.control.fault("GET .*/collaborators/dispatcher", status=404, body='{"message": "Not Found"}', times=None)
+    story.control.fault("GET .*/collaborators/dispatcher", status=404, body='{"message": "Not Found"}', times=99)
     payload = story.last_delivery("issues", "labeled")
     payload["sender"] |= {"id": BOT, "login": "dispatcher[bot]", "type": "Bot"}
     assert story.deliver("issues", json.dumps(payload).encode()) == 202

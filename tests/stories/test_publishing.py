@@ -1,0 +1,233 @@
+"""Branch, commit and draft where GitHub is not as one would wish: taken names, no drafts, limits, moved branches."""
+
+import base64
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from app.core.belts import Belt
+from app.core.run import Closed, Proposed, Published
+from tests.fakes.greeting import FILES, GREET, PLAN, script, submitting
+from tests.fakes.story import REPO, Story
+from worker.belts.publisher import branch_name
+
+pytestmark = pytest.mark.needs_userns
+
+Making = Callable[..., Story]
+POLICY = ".github/countersign.yml"
+SECONDARY = '{"message": "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."}'
+
+
+def our_branch(story: Story) -> str:
+    state = story.state()
+    assert isinstance(state, Proposed)
+    return branch_name(1, state.request.run, state.proposal.digest)
+
+
+# -- branches -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", ["a branch", "a branch with an open pull request"])
+def test_somebody_elses_branch_of_our_name_is_left_alone(story: Story, more: str) -> None:
+    """Case GT-01."""
+    story.mira.labels()
+    story.plan_is_read()
+    taken = our_branch(story)
+    theirs = story.control.push_commit(REPO, taken, {"theirs.txt": "mine\n"}, as_login="max")
+    if "open" in more:
+        story.control.do("open_pull", repo=REPO, title="Mine", head=taken, into="main", as_login="max")
+    story.mira.says("/approve")
+    assert story.control.branches(REPO)[taken] == theirs
+    assert story.draft()["head"]["ref"] == f"{taken}-2"
+    story.ends(Published)
+
+
+@pytest.mark.parametrize("touched", ["the lines of the plan", "another file"])
+def test_a_base_branch_that_moves_after_the_plan_is_not_undone(story: Story, touched: str) -> None:
+    """Case PL-02: the change is made on the commit that was approved, and GitHub shows what it would do to `main`."""
+    story.mira.labels()
+    story.plan_is_read()
+    state = story.state()
+    assert isinstance(state, Proposed)
+    path, text = {
+        "the lines of the plan": ("greet.sh", GREET.replace("helo", "good day")),
+        "another file": ("README.md", "# greet, newly\n"),
+    }[touched]
+    story.control.push_commit(REPO, "main", {path: text}, as_login="max")
+    story.mira.says("/approve")
+    pull = story.draft()
+    commit = story.control.do("commit", repo=REPO, name=pull["head"]["ref"])
+    assert [parent["sha"] for parent in commit["parents"]] == [state.proposal.base_commit]
+    assert state.proposal.base_commit[:12] in pull["body"]
+    assert pull["changed_files"] == 2
+    assert "README" not in pull["diff"] and "good day" not in pull["diff"]
+    story.ends(Published)
+
+
+# -- no drafts ----------------------------------------------------------------------------------------------------
+
+
+def test_without_drafts_an_ordinary_pull_request_says_that_nobody_reviewed_it(make_story: Making) -> None:
+    """Case GH-01, policy `open`."""
+    story = make_story(drafts=False, private=True)
+    story.mira.labels()
+    story.plan_is_read()
+    story.mira.says("/approve")
+    pull = story.draft()
+    assert pull["draft"] is False
+    assert pull["title"].startswith("[not reviewed]") and "nobody has reviewed it" in pull["body"]
+    assert tries(story) == 2
+    story.ends(Published, "not a draft; please treat it as one")
+
+
+def test_without_drafts_a_policy_may_stop_with_the_work_on_its_branch(make_story: Making) -> None:
+    """Case GH-01, policy `stop`."""
+    story = make_story(files=FILES | {POLICY: "without_draft: stop\n"}, drafts=False, private=True)
+    story.mira.labels()
+    story.plan_is_read()
+    branch = our_branch(story)
+    story.mira.says("/approve")
+    assert b"hello" in story.control.branch_files(REPO, branch)["greet.sh"]
+    assert (tries(story), story.control.pulls(REPO)) == (1, [])
+    story.ends(Closed, "Ended (failed)", "The work stands on the branch", branch, "Open a pull request from it")
+
+
+def tries(story: Story) -> int:
+    return sum(one["method"] == "POST" and one["path"].endswith("/pulls") for one in story.control.journal())
+
+
+# -- limits and texts ---------------------------------------------------------------------------------------------
+
+
+def test_a_limit_met_while_posting_delays_the_plan_and_costs_no_second_planning(story: Story) -> None:
+    """Case GH-02: a secondary limit without a time, for longer than a minute."""
+    story.control.fault("POST .*/issues/1/comments", status=403, body=SECONDARY, times=4)
+    story.mira.labels()
+    asked = len(story.model.requests)
+    story.wait_out()
+    assert len(story.model.requests) == asked
+    story.plan_is_read()
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
+def test_a_plan_that_may_not_be_posted_is_not_posted_again_and_the_run_says_so(story: Story) -> None:
+    """Case GH-02: a plain permission 403."""
+    refusal = '{"message": "Resource not accessible by integration"}'
+    story.away.add(Belt.PLANNER)
+    story.mira.labels()
+    story.away.clear()
+    story.control.fault("POST .*/issues/1/comments", status=403, body=refusal)
+    story.crank()
+    posts = [one for one in story.control.journal() if one["method"] == "POST" and "/1/comments" in one["path"]]
+    assert [one["status"] for one in posts] == [201, 403]
+    story.ends(Closed, "The plan could not be posted")
+
+
+def test_a_plan_that_is_too_long_for_one_comment_is_posted_in_parts(make_story: Making) -> None:
+    """Case GH-03: 300 steps; every part is accepted, and the first one can be approved."""
+    steps = [
+        {"id": number, "kind": "change", "path": "greet.sh", "intent": "<" * 60 + "😀", "done_when": "<" * 30}
+        for number in range(1, 300)
+    ]
+    story = make_story(script(submitting(steps=[*steps, PLAN["steps"][1] | {"id": 300}])))
+    story.mira.labels()
+    first = story.next_comment("### Plan, version 1", "/approve", "Continued in")
+    parts = [first]
+    while [one for one in story.unread() if "Countersign" not in one["body"]]:
+        parts.append(story.next_comment())
+    assert len(parts) > 1 and all(len(one["body"]) <= 65_536 for one in parts)
+    assert [one["body"].count("```") % 2 for one in parts] == [0] * len(parts)
+    assert "300. **Change**" in parts[-1]["body"]
+    story.away.add(Belt.EXECUTOR)
+    story.mira.says("/approve")
+    assert "authority_found" in story.kinds() and story.state().name == "approved"
+    story.mira.says("/cancel")
+    story.away.clear()
+    story.ends(Closed, "cancelled")
+
+
+# -- tokens -------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_that_aged_out_is_replaced_once_and_the_work_goes_on(story: Story) -> None:
+    """Case GH-04."""
+    expired = '{"message": "Bad credentials"}'
+    story.mira.labels()
+    story.plan_is_read()
+    story.control.fault("POST .*/git/trees", status=401, body=expired)
+    story.mira.says("/approve")
+    opened = [one for one in story.ledger.mints() if one.purpose == "open_draft"]
+    assert len(opened) == 2
+    story.draft()
+    story.ends(Published)
+
+
+def test_a_token_that_is_never_accepted_leads_to_one_new_one_at_a_time_and_then_to_words(story: Story) -> None:
+    """Case GH-04: no loop."""
+    story.mira.labels()
+    story.plan_is_read()
+    story.control.fault("POST .*/git/blobs", status=401, body='{"message": "Bad credentials"}', times=99)
+    story.mira.says("/approve")
+    story.wait_out()
+    opened = [one for one in story.ledger.mints() if one.purpose == "open_draft"]
+    assert 2 <= len(opened) <= 10
+    assert story.control.pulls(REPO) == []
+    story.ends(Closed, "Ended (failed)", "credential")
+
+
+def test_ids_above_32_bits_are_kept_exactly(make_story: Making, ledger_url: str) -> None:
+    """Case LG-01."""
+    story = make_story(ledger_url=ledger_url)
+    story.control.set_ids("comment", 4_300_000_007)
+    story.control.set_ids("other", 2**40)
+    number = story.olga.opens_an_issue("The greeting is misspelt again", "greet.sh says helo.")
+    assert story.control.issue(REPO, number)["id"] > 2**31
+    story.mira.labels(number=number)
+    plan = story.next_comment("### Plan, version 1")
+    state = story.state(number)
+    assert isinstance(state, Proposed)
+    assert state.proposal.comment_id == plan["id"] > 4_300_000_007
+    word = story.mira.says("/approve", number=number)
+    published = story.state(number)
+    assert isinstance(published, Published)
+    assert published.approval.source_id == word
+    assert story.draft()["body"].startswith(f"Fixes #{number}")
+    story.ends(Published, number=number)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "status"),
+    [("info/refs", 404), ("git-upload-pack", 403), ("POST .*/git/refs", 403)],
+    ids=["clone", "fetch", "push"],
+)
+def test_no_token_is_told_when_something_fails(
+    story: Story, caplog: pytest.LogCaptureFixture, pattern: str, status: int
+) -> None:
+    """Case SE-01: tokens in full and in the forms that git and HTTP give them are looked for wherever text is kept."""
+    story.control.fault(pattern, status=status, body='{"message": "Not allowed."}', times=99)
+    story.mira.labels()
+    if "refs" in pattern and "POST" in pattern:
+        story.plan_is_read()
+        story.mira.says("/approve")
+    story.wait_out()
+    texts = [caplog.text, *story.said(), *map(repr, story.ledger.spans(story.view().id)), repr(story.view())]
+    texts += [one.outcome for one in story.view().effects]
+    kept = [path.read_bytes().decode("latin-1") for path in files_below(story.folder)]
+    assert [text for text in [*texts, *kept] if any(canary.search(text) for canary in CANARIES)] == []
+    story.ends(Closed, "Ended (failed)")
+
+
+# How every token of the twin begins, plainly and as the credentials of HTTP's basic form.
+CANARIES = [re.compile(r"ghs_[A-Za-z0-9]{4}")] + [
+    re.compile(re.escape(base64.b64encode(f"{pad}ghs_".encode()).decode()[1:-3])) for pad in ("x-access-token:", "git:")
+]
+
+
+def files_below(folder: Path) -> list[Path]:
+    """What the product keeps on disk; the twin's own folder is GitHub's."""
+    below = [path for path in folder.rglob("*") if path.is_file() and "twin" not in path.relative_to(folder).parts]
+    assert below
+    return below
