@@ -1,4 +1,4 @@
-"""The entry of every process that acts: `python -m worker.main worker BELT | mint | beat | up`."""
+"""The entry of every process that acts: `python -m worker.main worker BELT | mint | beat | up | distill FILE`."""
 
 import logging
 import os
@@ -45,6 +45,10 @@ def main(words: Sequence[str]) -> int:
                 from worker.up import up
 
                 return up(environment())
+            case ["distill", *rest]:
+                from worker.evidence.distill_command import distill_command
+
+                return distill_command(rest)
     except (SettingsWrong, LedgerError, KeyRefused) as refused:
         print(refused, file=sys.stderr)  # noqa: T201 (for the one who starts it)
         return REFUSED

@@ -55,25 +55,33 @@ def worth(mark: Mark, lines: int, closing: int) -> float:
 
 
 _COUNTED = frozenset({Role.HEAD, Role.MESSAGE, Role.PLACE, Role.DETAIL})
+_FILLING = 6.9
+"""Worth from which a line only fills what is left."""
 _CLOSING_LINES = 40
 _LAST_LINES = 8
 
 
 def choose(marks: Sequence[Mark], lines: int, limit: int) -> list[Mark]:
-    """The marks that make the view, in the order of the output."""
+    """The marks that make the view, in the order of the output.
+
+    Where anything is known to matter, what does not fills half of the view at most: characters are money.
+    """
     taken: dict[int, Mark] = {}
     cut = _line_limit(limit)
     room = limit - _gap_size(lines)
     closing = max((mark.number for mark in marks if mark.role is Role.CLOSING), default=0)
     order = sorted((worth(mark, lines, closing), mark.number, mark) for mark in marks)
-    for _, _, mark in order:
+    filling = room // 2 if order and order[0][0] < _FILLING else room
+    for value, _, mark in order:
         if mark.number in taken:
             continue
         wanted = [mark] if mark.head is None or mark.head.number in taken else [mark, mark.head]
         cost = sum(_cost(each, taken, lines, cut) for each in wanted)
-        if cost <= room:
-            room -= cost
-            taken.update((each.number, each) for each in wanted)
+        if cost > room or (value >= _FILLING and cost > filling):
+            continue
+        room -= cost
+        filling -= cost if value >= _FILLING else 0
+        taken.update((each.number, each) for each in wanted)
     return [taken[number] for number in sorted(taken)]
 
 

@@ -11,7 +11,7 @@ _RULES = re.compile(
     r"|\s*\S+\(\d+,\d+\): error [A-Z]+\d+: |\S+ : error [A-Z]+\d+: )"
     r"|(?P<note>\s*\S+\(\d+,\d+\): warning |\S+ : warning )"
     r"|(?P<open>\s+(?:Error Message|Stack Trace|Standard Output Messages):)"
-    r"|(?P<message>\s+(?:Assert\.|Expected|Actual|But was|System\.\w+(?:\.\w+)*(?:Exception|Error))\b)"
+    r"|(?P<message>\s*(?:Assert\.|Expected|Actual|But was|System\.\w+(?:\.\w+)*(?:Exception|Error))\b)"
     r"|(?P<never>\s*Passed \S.* \[|\s*Restored |\s*Determining projects|\s*All projects|\s+\S+ -> \S+"
     r"|Microsoft \(R\)|Copyright|Starting test|A total of|\s*Skipped \S)"
 )

@@ -6,7 +6,7 @@ from worker.evidence.distillers.marks import Kind, LineRules
 
 _RULES = re.compile(
     r"(?P<verdict>\d+ (?:examples?|runs|tests?), )"
-    r"|(?P<head>\s+\d+\) \S)"
+    r"|(?P<open>\s+\d+\) (?:Failure|Error|Skipped):$)|(?P<head>\s+\d+\) \S|\w+#test\w*)"
     r"|(?P<id>rspec \./?\S+:\d+)"
     r"|(?P<message>\s+Failure/Error: |\s+(?:expected|got|actual)\b|\s+[A-Z]\w*(?:::\w+)*(?:Error|Exception)?:$"
     r"|\s+(?:Expected|Actual|Diff): )"
