@@ -71,7 +71,10 @@ def choose(marks: Sequence[Mark], lines: int, limit: int) -> list[Mark]:
     room = limit - _gap_size(lines)
     closing = max((mark.number for mark in marks if mark.role is Role.CLOSING), default=0)
     order = sorted((worth(mark, lines, closing), mark.number, mark) for mark in marks)
-    filling = room // 2 if order and order[0][0] < _FILLING else room
+    filling = room
+    if order and order[0][0] < _FILLING:
+        filling = room // 2
+        order = [each for each in order if each[0] < WORTH[Role.REPEAT]]
     for value, _, mark in order:
         if mark.number in taken:
             continue

@@ -59,7 +59,7 @@ _SAID = re.compile(r"\s+\S+\.go:\d+: ")
 _GROUPS = {
     "passed": Role.NEVER,
     "verdict": Role.VERDICT,
-    "ok": Role.NEVER,
+    "ok": Role.AMBIENT,
     "compile": Role.HEAD,
     "testify": Role.MESSAGE,
     "downloading": Role.NEVER,

@@ -28,8 +28,8 @@ def place(marks: Sequence[Mark]) -> None:
     _count_within(marks)
     last = len(order) - 1
     for mark in marks:
-        at = order.get(mark.block, ECHO)
-        mark.block = ECHO if mark.block in echoes else min(at, max(last - at, 0))
+        at = order.get(mark.block)
+        mark.block = ECHO if at is None else min(at, last - at)
 
 
 def _count_alike(marks: Sequence[Mark]) -> None:
