@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from app.settings import SettingsWrong, environment, ledger_settings
+from app.settings import SettingsWrong, environment, ledger_settings, made_data_dir
 
 ACTING = ("up", "worker", "mint", "beat", "distill")
 """Commands that `worker.main` answers."""
@@ -26,7 +26,13 @@ def main(words: Sequence[str] | None = None) -> int:
     from app.ledger.errors import LedgerError
 
     try:
-        return int(asked.do(asked))
+        code = int(asked.do(asked))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Who reads has seen enough (`countersign runs | head`); nothing is to be written at exit any more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except (SettingsWrong, LedgerError) as refused:
         print(refused, file=sys.stderr)  # noqa: T201 (for the one who typed it)
         return 2
@@ -56,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
     migrate = commands.add_parser("migrate", help="bring the ledger to this version")
     migrate.set_defaults(do=_migrate)
     runs = commands.add_parser("runs", help="the newest runs")
-    runs.add_argument("--limit", type=int, default=20)
+    runs.add_argument("--limit", type=_count, default=20, help="how many, 1 to 1000; 20 by default")
     runs.set_defaults(do=_runs)
     show = commands.add_parser("show", help="one run, fact by fact")
     show.add_argument("run")
@@ -64,21 +70,31 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _count(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1_000):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000")
+    return int(text)
+
+
 def _out(line: str) -> None:
     sys.stdout.write(line + "\n")
 
 
 def _schema(asked: argparse.Namespace) -> int:
-    from app.core.plan import Plan
+    from app.core.plan import PLAN_SCHEMA, Plan
 
-    _out(json.dumps(Plan.model_json_schema(by_alias=True), indent=2))
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": PLAN_SCHEMA}
+    _out(json.dumps(schema | Plan.model_json_schema(by_alias=True), indent=2))
     return 0
 
 
 def _migrate(asked: argparse.Namespace) -> int:
     from app.ledger import migrate
 
-    migrate(ledger_settings(environment()).url)
+    env = environment()
+    if not env.get("DATABASE_URL", "").strip():
+        made_data_dir(env)
+    migrate(ledger_settings(env).url)
     _out("The ledger is at this version.")
     return 0
 
@@ -86,8 +102,10 @@ def _migrate(asked: argparse.Namespace) -> int:
 def _runs(asked: argparse.Namespace) -> int:
     from app.ledger import open_ledger
 
-    ledger = open_ledger(ledger_settings(environment()).url)
-    for run in ledger.runs(asked.limit):
+    found = open_ledger(ledger_settings(environment()).url).runs(asked.limit)
+    if not found:
+        sys.stderr.write("There are no runs yet: one begins when somebody sets the label on an issue.\n")
+    for run in found:
         pull = f" pull request {run.pull_number}" if run.pull_number else ""
         _out(f"{run.id}  {run.state:<11} {run.repository}#{run.issue_number}{pull}  {run.issue_title[:60]!r}")
     return 0

@@ -50,6 +50,17 @@ def data_dir(env: Mapping[str, str]) -> Path:
     return Path(env.get("COUNTERSIGN_DATA_DIR", "").strip() or ".countersign").expanduser().absolute()
 
 
+def made_data_dir(env: Mapping[str, str]) -> Path:
+    """The data folder, which is there afterwards. Others may pass through it to the box's own, and list nothing."""
+    path = data_dir(env)
+    try:
+        path.mkdir(mode=0o711, parents=True, exist_ok=True)
+    except OSError as error:
+        name = "COUNTERSIGN_DATA_DIR"
+        raise SettingsWrong(name, f"The folder {name} cannot be made at {path}: {error.strerror}.") from error
+    return path
+
+
 def ledger_url(env: Mapping[str, str]) -> str:
     """SQLAlchemy URL of the ledger: `DATABASE_URL`, or an SQLite file in the data folder.
 

@@ -193,17 +193,6 @@ def beat_settings(env: Mapping[str, str]) -> QueueSettings:
     return queue_settings(env)
 
 
-def made_data_dir(env: Mapping[str, str]) -> Path:
-    """The data folder, which is there afterwards. Others may pass through it to the box's own, and list nothing."""
-    path = data_dir(env)
-    try:
-        path.mkdir(mode=0o711, parents=True, exist_ok=True)
-    except OSError as error:
-        name = "COUNTERSIGN_DATA_DIR"
-        raise SettingsWrong(name, f"The folder {name} cannot be made at {path}: {error.strerror}.") from error
-    return path
-
-
 def credential_name(belt: Belt) -> str:
     """The variable in which the mint finds a belt's credential."""
     return f"COUNTERSIGN_MINT_CREDENTIAL_{belt.upper()}"
