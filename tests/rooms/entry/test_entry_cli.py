@@ -1,0 +1,103 @@
+"""`countersign` as it is typed: help, ledger commands on empty and full ledgers, the schema of a plan."""
+
+import json
+import subprocess
+import sys
+import uuid
+from datetime import UTC, datetime
+
+import jsonschema_rs
+import pytest
+
+from app.core.news import Delivery, News, OnIssue, Seen
+from app.ledger import open_ledger
+from tests.fakes.facts import a_request, labelled
+from tests.fakes.plans import plan
+from tests.rooms.entry.conftest import PLAIN, ROOT, run
+
+COMMANDS = ("up", "web", "worker", "mint", "beat", "demo", "schema", "migrate", "runs", "show")
+
+
+@pytest.fixture
+def env(tmp_path):
+    return {"COUNTERSIGN_DATA_DIR": str(tmp_path / "new" / "data")}
+
+
+@pytest.fixture
+def full(env, tmp_path):
+    """A ledger with one run, whose issue has a hostile title."""
+    assert run("migrate", env=env).stdout == "The ledger is at this version.\n"
+    ledger = open_ledger(f"sqlite:///{tmp_path / 'new' / 'data' / 'ledger.db'}")
+    request = a_request().model_copy(update={"issue_title": "\x1b[31mred\x07\nnext line"})
+    news = News(
+        OnIssue(request.repository_id, request.issue_number),
+        labelled(request),
+        Seen(request.repository_id, request.repository, request.installation_id),
+    )
+    ledger.receive(Delivery(str(uuid.uuid4()), "issues", "labeled", datetime.now(UTC), b"{}"), news)
+    ledger.close()
+    return request
+
+
+@pytest.mark.parametrize("words", [("--help",), ("-h",)])
+def test_help_names_every_command(words):
+    done = run(*words, env={})
+    assert done.returncode == 0
+    assert all(f"    {command} " in done.stdout for command in COMMANDS)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [(), ("dance",), ("runs", "--limit", "0"), ("runs", "--limit", "-1"), ("runs", "--limit", "x"), ("show",),
+     ("web", "now"), ("worker",), ("worker", "baker"), ("worker", "planner", "twice"), ("mint", "again"), ("up", "x")],
+)  # fmt: skip
+def test_what_is_not_understood_is_answered_with_the_usage(words):
+    done = run(*words, env={})
+    assert done.returncode == 2 and "usage:" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_ledger_that_is_not_there_or_has_no_tables_is_named(env, tmp_path):
+    done = run("runs", env=env)
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    (tmp_path / "new" / "data").mkdir(parents=True)
+    done = run("show", "r-1", env=env)
+    assert done.returncode == 2 and "countersign migrate" in done.stderr
+
+
+def test_an_empty_ledger_has_no_runs(env):
+    assert run("migrate", env=env).returncode == 0
+    assert run("migrate", env=env).returncode == 0
+    done = run("runs", env=env)
+    assert (done.returncode, done.stdout) == (0, "") and "no runs yet" in done.stderr
+    done = run("show", "r-000000", env=env)
+    assert done.returncode == 1 and "There is no run 'r-000000'" in done.stderr
+
+
+def test_a_run_is_shown_fact_by_fact_and_nothing_in_it_reaches_the_terminal_raw(env, full):
+    listed = run("runs", env=env).stdout
+    shown = run("show", full.run, env=env).stdout
+    assert listed.count("\n") == 1 and full.run in listed and "acme/widgets#7" in listed and "wanted" in listed
+    assert '"kind":"labelled"' in shown and "state: wanted" in shown and "owed: authority:label" in shown
+    assert not {"\x1b", "\x07"} & set(listed + shown)
+
+
+def test_a_reader_that_leaves_early_is_no_error(env, full):
+    command = f"{sys.executable} -m app.cli show {full.run} | head -c 1 >/dev/null; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], env=PLAIN | env, cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_the_schema_is_one_that_takes_a_stored_plan_and_refuses_every_other_shape():
+    schema = json.loads(run("schema", env={}).stdout)
+    jsonschema_rs.meta.validate(schema)
+    assert schema["$id"] == "countersign.plan/1"
+    takes = jsonschema_rs.validator_for(schema).is_valid
+    stored = plan().model_dump(mode="json", by_alias=True)
+    assert takes(stored)
+    assert not takes(stored | {"shell": "rm -rf /"})
+    assert not takes(stored | {"schema": "countersign.plan/2"})
+    step = stored["steps"][0]
+    assert not takes(stored | {"steps": [step | {"command": "make"}]})
+    assert not takes(stored | {"steps": [step | {"path": ""}]})
+    for field in ("evidence", "steps", "budget", "base_commit", "issue_digest"):
+        assert not takes({name: value for name, value in stored.items() if name != field}), field

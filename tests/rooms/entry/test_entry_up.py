@@ -1,0 +1,215 @@
+"""Everything on one machine, as real processes: what each holds, who is started again, and that nothing stays."""
+
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.core.belts import Belt
+from app.ledger import open_ledger
+from infra.scripted_model.server import ScriptedModel
+from tests.fakes.greeting import FILES, SCRIPT
+from tests.fakes.household import app_key
+from tests.rooms.entry.conftest import ROOT, children, run, runs, until
+from worker.up import HOLDS, held_by
+
+REPO = "acme/greet"
+KEY = app_key()[0]
+SECRET = "a webhook secret of this test"
+MODEL_KEY = "a model key of this test"
+NAMES = ("web", "mint", "planner", "executor", "publisher", "beat")
+MARKS = {"web": "app.main", "mint": "mint", "beat": "beat", **{belt.value: belt.value for belt in Belt}}
+SINCE_START = {"LC_CTYPE"}
+"""What the interpreter itself adds to its environment."""
+
+
+class Running:
+    """`countersign up` between the twin and a scripted model."""
+
+    def __init__(self, twin, started, folder):
+        self.twin, self.control, self.folder = twin, twin.control, folder
+        self.model = ScriptedModel.start(SCRIPT)
+        self.log = folder / "up.log"
+        port = free_port()
+        self.env = {
+            "GITHUB_API_URL": twin.url, "GITHUB_APP_ID": str(twin.app.id), "GITHUB_PRIVATE_KEY": KEY,
+            "GITHUB_WEBHOOK_SECRET": SECRET, "ANTHROPIC_API_KEY": MODEL_KEY, "ANTHROPIC_BASE_URL": self.model.url,
+            "COUNTERSIGN_DATA_DIR": str(folder / "data"), "PORT": str(port), "COUNTERSIGN_SWEEP_SECONDS": "0.5",
+            "COUNTERSIGN_WATCH_SECONDS": "0.5", "HOME": str(folder), "STRANGER": "nobody's",
+            "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1",
+        }  # fmt: skip
+        self.control.set_hook(f"http://127.0.0.1:{port}/webhooks/github", SECRET)
+        for login in ("mira", "olga"):
+            self.control.add_user(login)
+        self.control.add_repo(REPO, FILES, collaborators={"mira": "maintain"})
+        self.control.install("acme")
+        self.control.open_issue(REPO, "olga", "The greeting is misspelt", "greet.sh says helo.")
+        self.process = started([sys.executable, "-m", "app.cli", "up"], self.env, self.log)
+        until(lambda: len(self.pids()) == len(NAMES) and self.web_answers(), 60, self.log.read_text)
+        self.ledger = open_ledger(f"sqlite:///{folder / 'data' / 'ledger.db'}")
+
+    def pids(self):
+        """Each process that has become what it is, by name."""
+        found = {}
+        for pid in children(self.process.pid):
+            words = arguments(pid)
+            for name, mark in MARKS.items():
+                if mark in words and "fasten.py" not in " ".join(words):
+                    found[name] = pid
+        return found
+
+    def web_answers(self):
+        try:
+            socket.create_connection(("127.0.0.1", int(self.env["PORT"])), timeout=1).close()
+        except OSError:
+            return False
+        return True
+
+    def state(self):
+        found = self.ledger.runs()
+        view = self.ledger.run(found[0].id) if found else None
+        return view.state if view else None
+
+    def comes_to(self, name, seconds=60):
+        return until(lambda: (state := self.state()) and state.name == name and state, seconds, self.told)
+
+    def plan_is_posted(self):
+        return until(lambda: (s := self.state()) and s.name == "proposed" and s.proposal.comment_id, 60, self.told)
+
+    def told(self):
+        return f"{self.state()}\n{self.log.read_text()[-3000:]}"
+
+    def close(self):
+        if hasattr(self, "ledger"):
+            self.ledger.close()
+        self.model.stop()
+
+
+def arguments(pid):
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return []
+
+
+def variables(pid):
+    return dict(one.split("=", 1) for one in Path(f"/proc/{pid}/environ").read_text().split("\0") if "=" in one)
+
+
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+@pytest.fixture
+def running(twin, started, tmp_path):
+    made = Running(twin, started, tmp_path)
+    yield made
+    made.close()
+
+
+@pytest.mark.needs_userns
+@pytest.mark.slow
+def test_a_run_goes_through_real_processes_that_hold_only_what_is_theirs_and_show_no_secret(running):
+    pids = running.pids()
+    held = {name: variables(pid) for name, pid in pids.items()}
+    for name in NAMES:
+        extra = {"COUNTERSIGN_MINT_FD", "COUNTERSIGN_MINT_LINES_FD"} | SINCE_START
+        expected = held_by(name, environment_of(running))
+        assert set(held[name]) - extra == set(expected), name
+        assert {key: held[name][key] for key in expected} == expected
+    holders = {value: {name for name in NAMES if value in held[name].values()} for value in (KEY, SECRET, MODEL_KEY)}
+    assert holders == {KEY: {"mint"}, SECRET: {"web"}, MODEL_KEY: {"planner", "executor"}}
+    seen = Overhearing(running)
+    running.control.label(REPO, 1, "countersign", "mira")
+    running.plan_is_posted()
+    seen.look()
+    running.control.comment(REPO, 1, "/approve", "mira")
+    until(lambda: seen.look() or running.state().name == "published", 60, running.told)
+    until(lambda: not running.ledger.debts() and all(one["revoked"] for one in running.control.tokens()), 30)
+    files = [path.read_bytes() for path in running.folder.rglob("*") if path.is_file() and "twin" not in path.parts]
+    everything = b"\n".join([*files, *seen.heard, json.dumps(running.control.comments(REPO, 1)).encode()])
+    tokens = [one.value for one in running.twin.forge.world.tokens.values()]
+    assert len(tokens) > 8
+    for secret in [*tokens, KEY.splitlines()[5], SECRET, MODEL_KEY]:
+        assert secret.encode() not in everything, secret[:12]
+    words = " ".join(" ".join(one) for one in seen.arguments)
+    assert not any(secret in words for secret in (*tokens, SECRET, MODEL_KEY, KEY.splitlines()[5]))
+
+
+def environment_of(running):
+    return {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT)} | running.env
+
+
+class Overhearing:
+    """Arguments of every process below `up`, and the environments of those that are not the product's own."""
+
+    def __init__(self, running):
+        self.running, self.heard, self.arguments = running, [], []
+
+    def look(self):
+        own = set(self.running.pids().values())
+        for pid in children(self.running.process.pid):
+            self.arguments.append(arguments(pid))
+            if pid not in own and "fasten.py" not in " ".join(arguments(pid)):
+                try:
+                    self.heard.append(Path(f"/proc/{pid}/environ").read_bytes())
+                except OSError:
+                    continue
+
+
+@pytest.mark.needs_userns
+@pytest.mark.slow
+def test_whoever_falls_is_started_again_and_the_run_goes_on(running):
+    before = running.pids()
+    for name in ("planner", "web", "beat"):
+        os.kill(before[name], signal.SIGKILL)
+    until(lambda: {n: p for n, p in running.pids().items() if before[n] != p}.keys() >= {"planner", "web", "beat"}, 30)
+    until(running.web_answers, 30)
+    running.control.label(REPO, 1, "countersign", "mira")
+    running.plan_is_posted()
+    middle = running.pids()
+    os.kill(middle["mint"], signal.SIGKILL)
+    os.kill(middle["executor"], signal.SIGKILL)
+    changed = {"mint", *(belt.value for belt in Belt)}
+    until(lambda: {n for n, p in running.pids().items() if middle[n] != p} >= changed, 40, running.told)
+    running.control.comment(REPO, 1, "/approve", "mira")
+    running.comes_to("published")
+    pids = children(running.process.pid)
+    running.process.send_signal(signal.SIGINT)
+    assert running.process.wait(25) == 0
+    assert not any(runs(pid) for pid in pids)
+    living = [one for one in running.control.tokens() if not one["revoked"]]
+    # A token of the mint that was killed cannot be given back by anybody; it reads only, and the ledger names it.
+    named = {one.token_sha256 for one in running.ledger.mints() if one.revoked_at is None}
+    assert {one["token"] for one in living} <= named
+    assert all("write" not in one["permissions"].values() for one in living)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_outlives_the_supervisor(running, number):
+    pids = children(running.process.pid)
+    assert len(pids) >= len(NAMES)
+    running.process.send_signal(number)
+    assert running.process.wait(25) == (0 if number == signal.SIGTERM else -signal.SIGKILL)
+    until(lambda: not any(runs(pid) for pid in pids), 15)
+
+
+def test_up_says_in_one_sentence_that_a_port_or_a_folder_cannot_be_had(tmp_path):
+    env = {
+        "GITHUB_APP_ID": "7", "GITHUB_PRIVATE_KEY": KEY, "GITHUB_WEBHOOK_SECRET": SECRET, "ANTHROPIC_API_KEY": "x",
+        "COUNTERSIGN_DATA_DIR": str(tmp_path / "file" / "data"),
+    }  # fmt: skip
+    (tmp_path / "file").write_text("")
+    done = run("up", env=env)
+    assert done.returncode == 2 and "COUNTERSIGN_DATA_DIR" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_every_variable_that_a_process_may_hold_is_written_down_once():
+    assert set(HOLDS) == set(NAMES)
+    assert all(len(names) == len(set(names)) for names in HOLDS.values())
