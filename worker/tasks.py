@@ -107,7 +107,8 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
         case Wait(seconds, reason) if claim.postponements < MOST_WAITS:
             shop.ledger.postpone(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
         case Retry(reason) if claim.attempts - claim.postponements < MOST_FAULTS:
-            pause = timedelta(seconds=2.0 ** (claim.attempts - claim.postponements))
+            # 5 s, 25 s, 2 minutes, 10 minutes: an outage of GitHub's ordinary length costs no run.
+            pause = timedelta(seconds=5.0 ** (claim.attempts - claim.postponements))
             shop.ledger.retry(claim, shop.clock() + pause, reason, shop.clock())
         case Abandon(reason) | Wait(_, reason) | Retry(reason):
             abandoned = shop.ledger.abandon(claim, reason, shop.clock())
