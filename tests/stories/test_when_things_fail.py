@@ -1,0 +1,234 @@
+"""GitHub, the mint or a worker fails at any step: at the end there is one of everything, or words that say why not."""
+
+from datetime import timedelta
+
+import pytest
+
+from app.core.belts import Belt
+from app.core.run import Closed, Published
+from app.core.verdict import Refused
+from app.ledger.outcomes import Claim, DebtView
+from tests.fakes.story import REPO, Story
+from worker.duties import executor, planner, publisher
+from worker.evidence.trace import Trace
+from worker.mint.caller import MintDenied
+
+pytestmark = pytest.mark.needs_userns
+
+SECONDARY = '{"message": "You have exceeded a secondary rate limit."}'
+WAYS = {
+    "plain 500": {"mode": "instead", "status": 500},
+    "done but answered 502": {"mode": "after", "status": 502},
+    "dropped before": {"mode": "drop"},
+    "dropped after it was done": {"mode": "drop-after"},
+    "secondary limit": {"mode": "instead", "status": 403, "body": SECONDARY},
+}
+WRITES = {
+    "words": (
+        ("POST .*/access_tokens", 2),
+        ("DELETE .*/installation/token", 0),
+        ("POST .*/issues/1/comments", 0),
+        ("POST .*/issues/1/comments", 1),
+        ("PATCH .*/issues/comments/", 0),
+        ("POST .*/reactions", 0),
+    ),
+    "contents": (("POST .*/git/blobs", 0), ("POST .*/git/trees", 0), ("POST .*/git/commits", 0)),
+    "branch and draft": (("POST .*/git/refs", 0), ("POST .*/pulls", 0)),
+}
+
+
+def one_of_everything(story: Story) -> None:
+    """One status, one plan, one reaction, one branch with one commit, one draft, however often it was tried."""
+    said = story.said()
+    assert [body.partition(" ·")[0] for body in said] in (
+        ["**Countersign**", "### Plan, version 1"],
+        ["### Plan, version 1", "**Countersign**"],
+    )
+    pull = story.draft()
+    assert set(story.control.branches(REPO)) == {"main", pull["head"]["ref"]}
+    assert (pull["commits"], pull["changed_files"]) == (1, 2)
+    words = [one for one in story.control.comments(REPO, 1) if one["user"]["login"] == "mira"]
+    assert [one["reactions"]["eyes"] for one in words] == [1]
+
+
+@pytest.mark.parametrize("what", WRITES)
+@pytest.mark.parametrize("way", WAYS)
+def test_whatever_write_fails_in_whatever_way_there_is_one_of_everything(story: Story, way: str, what: str) -> None:
+    for pattern, skip in WRITES[what]:
+        story.control.fault(pattern, skip=skip, **WAYS[way])
+    story.mira.labels()
+    story.wait_out()
+    story.plan_is_read()
+    story.mira.says("/approve")
+    story.wait_out()
+    one_of_everything(story)
+    lost = what == "words" and way in ("done but answered 502", "dropped after it was done")
+    story.ends(Published, lost_tokens=int(lost))
+
+
+READS = {
+    "issue and people": ("GET /repos/acme/greet$", "GET .*/collaborators/mira/permission", "GET .*/issues/1$"),
+    "contents": ("GET .*/issues/1/comments", "GET .*/git/ref/heads/main", "GET .*/contents/"),
+    "words and places": ("GET .*/issues/comments/", "POST .*/graphql", "GET .*/installation"),
+}
+
+
+@pytest.mark.parametrize("what", READS)
+@pytest.mark.parametrize("way", ["plain 500", "secondary limit"])
+def test_whatever_cannot_be_read_once_is_read_again(story: Story, way: str, what: str) -> None:
+    def break_all() -> None:
+        for pattern in READS[what]:
+            story.control.fault(pattern, **WAYS[way])
+
+    break_all()
+    story.mira.labels()
+    story.wait_out()
+    story.plan_is_read()
+    break_all()
+    story.mira.says("/approve")
+    story.wait_out()
+    story.control.clear_faults()
+    one_of_everything(story)
+    story.ends(Published)
+
+
+@pytest.mark.parametrize("way", ["plain 500", "dropped before"])
+def test_a_fetch_that_fails_is_tried_again(story: Story, way: str) -> None:
+    for pattern in ("info/refs", "git-upload-pack"):
+        story.control.fault(pattern, **WAYS[way])
+    story.mira.labels()
+    story.wait_out()
+    story.plan_is_read()
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
+def test_an_outage_of_ten_minutes_costs_no_run(story: Story) -> None:
+    began = story.now()
+    story.control.fault("GET .*/collaborators/", status=503, times=4)
+    story.mira.labels()
+    story.wait_out()
+    assert story.now() - began > timedelta(minutes=10)
+    story.plan_is_read()
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
+def test_a_github_that_stays_broken_ends_the_run_with_words(story: Story) -> None:
+    story.mira.labels()
+    story.plan_is_read()
+    story.control.fault("POST .*/pulls", status=500, times=99)
+    story.mira.says("/approve")
+    story.wait_out()
+    assert story.control.pulls(REPO) == []
+    story.ends(Closed, "Ended (failed)")
+
+
+# -- the mint -----------------------------------------------------------------------------------------------------
+
+
+def test_while_the_mint_is_down_everything_waits_and_nothing_is_lost(story: Story) -> None:
+    story.stop_mint()
+    story.mira.labels()
+    assert story.said() == []
+    assert {debt.why.partition(": ")[2][:8] for debt in story.ledger.debts()} == {"The mint"}
+    story.start_mint()
+    story.wait_out()
+    story.plan_is_read()
+    story.stop_mint()
+    story.mira.says("/approve")
+    story.start_mint()
+    story.wait_out()
+    one_of_everything(story)
+    story.ends(Published)
+
+
+def test_a_write_token_is_refused_to_everybody_before_the_approval(story: Story) -> None:
+    """The belts ask the mint for what is not owed: nothing is cut, and every refusal is on the books."""
+    story.mira.labels()
+    story.plan_is_read()
+    view = story.view()
+    for belt in Belt:
+        for effect in view.effects:
+            with pytest.raises(MintDenied):
+                story.shops[belt].mint.cut(view.id, effect.id, effect.fence)
+    assert all(one.refused for one in story.ledger.mints() if not one.token_sha256)
+    assert sum(bool(one.refused) for one in story.ledger.mints()) == len(view.effects) * len(Belt)
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
+# -- workers that die ---------------------------------------------------------------------------------------------
+
+DUTIES = {**planner.DUTIES, **executor.DUTIES, **publisher.DUTIES}
+
+
+def dies_after(story: Story, debt: DebtView) -> None:
+    """A worker claims the effect, does it, and is killed before anything of it is recorded."""
+    shop = story.shops[debt.belt]
+    claim = story.ledger.claim(debt.effect_id, debt.belt, story.now(), shop.settings.lease)
+    if isinstance(claim, Claim):
+        DUTIES[type(claim.effect)](shop, claim, Trace(claim.run, debt.belt))
+
+
+def by_workers_that_die(story: Story) -> int:
+    """As `crank`; but whatever is owed is first done by a worker that dies. How many died."""
+    died: set[int] = set()
+    for _ in range(60):
+        story.control.settle()
+        debts = story.ledger.debts()
+        if not debts:
+            return len(died)
+        for debt in debts:
+            if debt.effect_id not in died:
+                died.add(debt.effect_id)
+                dies_after(story, debt)
+        story.pass_time(timedelta(seconds=31))
+        for belt in Belt:
+            for effect_id in story.ledger.owed(belt, story.now()):
+                if effect_id in died:
+                    story.does(next(one for one in debts if one.effect_id == effect_id))
+    raise AssertionError(f"the belts do not come to rest: {story.ledger.debts()}")
+
+
+def test_every_worker_dies_between_doing_and_recording_and_there_is_one_of_everything(
+    story_on_each_database: Story,
+) -> None:
+    """Case QU-04."""
+    story = story_on_each_database
+    story.control.label(REPO, 1, "countersign", "mira")
+    assert by_workers_that_die(story) >= 4
+    story.plan_is_read()
+    story.mira.writes("/approve")
+    assert by_workers_that_die(story) >= 5
+    one_of_everything(story)
+    story.ends(Published)
+
+
+def test_a_worker_that_comes_back_after_its_lease_cannot_record_what_another_did(story: Story) -> None:
+    story.away = set(Belt)
+    story.mira.labels()
+    shop, debt = story.shops[Belt.PUBLISHER], story.ledger.debts()[0]
+    late = story.claim("look_up_authority")
+    facts, outcome = DUTIES[type(late.effect)](shop, late, Trace(late.run, Belt.PUBLISHER))
+    story.pass_time(timedelta(seconds=31))
+    story.away.clear()
+    story.does(debt)
+    assert isinstance(story.ledger.settle(late, facts, outcome, story.now()), Refused)
+    story.crank()
+    assert story.kinds().count("authority_found") == 1
+    story.plan_is_read()
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
+def test_an_effect_that_kills_every_worker_is_given_up_aloud(story: Story) -> None:
+    """Case QU-02: it is never under way for ever, and the attempts are counted."""
+    story.away = {Belt.PLANNER}
+    story.mira.labels()
+    for _ in range(5):
+        story.claim("draft_plan")
+        story.pass_time(timedelta(seconds=31))
+    story.away.clear()
+    story.crank()
+    story.ends(Closed, "Ended (failed)", "It was tried 5 times")
