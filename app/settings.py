@@ -11,6 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from app.core.choice import VersionRules, read_rules
+from app.core.verdict import Refused
+
 DEFAULT_LABEL = "countersign"
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
@@ -130,6 +133,28 @@ class WebSettings:
     port: int = DEFAULT_PORT
     pages_password: bytes | None = field(default=None, repr=False)
     """Opens the pages to who knows it. Without one they are shown to requests from this machine only."""
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateSettings:
+    """The operator's own templates, if there are any, and which versions may be used."""
+
+    folder: Path | None = None
+    rules: VersionRules = field(default_factory=VersionRules)
+
+
+def template_settings(env: Mapping[str, str]) -> TemplateSettings:
+    """From `COUNTERSIGN_TEMPLATES`, `COUNTERSIGN_TEMPLATE_VERSIONS` and `COUNTERSIGN_TEMPLATE_CANDIDATES`."""
+    name = "COUNTERSIGN_TEMPLATES"
+    own = env.get(name, "").strip()
+    folder = Path(own).expanduser().absolute() if own else None
+    if folder is not None and not folder.is_dir():
+        raise SettingsWrong(name, f"{name} names no folder: {folder}.")
+    versions, candidates = "COUNTERSIGN_TEMPLATE_VERSIONS", "COUNTERSIGN_TEMPLATE_CANDIDATES"
+    rules = read_rules(env.get(versions, ""), env.get(candidates, ""))
+    if isinstance(rules, Refused):
+        raise SettingsWrong(versions, f"{versions} or {candidates}: {rules.reason}")
+    return TemplateSettings(folder, rules)
 
 
 def ledger_settings(env: Mapping[str, str]) -> LedgerSettings:

@@ -15,10 +15,12 @@ from app.settings import (
     LedgerSettings,
     QueueSettings,
     SettingsWrong,
+    TemplateSettings,
     data_dir,
     ledger_settings,
     queue_settings,
     require,
+    template_settings,
     whole_number,
 )
 
@@ -29,6 +31,9 @@ DEFAULT_API = "https://api.github.com"
 DEFAULT_MINT_PORT = 8010
 DEFAULT_BWRAP = "/usr/bin/bwrap"
 MODEL_KEY = "ANTHROPIC_API_KEY"
+NO_MODELS = "none"
+"""What `COUNTERSIGN_MODELS` says where an installation has no model: rules are still carried out."""
+
 APP_KEYS = ("GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH")
 WEB_KEYS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "COUNTERSIGN_PAGES_PASSWORD")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
@@ -58,6 +63,14 @@ class ModelSettings:
     planner: str = PLANNER_MODEL
     executor: str = EXECUTOR_MODEL
     scout: str = SCOUT_MODEL
+    others: tuple[str, ...] = ()
+    """Further models that a template may ask for by name."""
+
+    def named(self, word: str) -> str | None:
+        """The model behind a template's word: `strong`, `standard`, `small`, or a name on the operator's list."""
+        words = {"strong": self.planner, "standard": self.executor, "small": self.scout}
+        listed = (*words.values(), *self.others)
+        return words.get(word) or (word if word in listed else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +84,7 @@ class MintLine:
 
 @dataclass(frozen=True, slots=True)
 class BeltSettings:
-    """What one belt may know. `model` is None for the publisher, which never talks to one."""
+    """What one belt may know. `model` is None for the publisher, which never talks to one, and where there is none."""
 
     belt: Belt
     ledger: LedgerSettings
@@ -80,6 +93,7 @@ class BeltSettings:
     mint: MintLine
     data_dir: Path
     model: ModelSettings | None
+    templates: TemplateSettings = field(default_factory=TemplateSettings)
     registry: Mapping[str, str] = field(default_factory=dict)
     """What the package clients' own configuration says in this environment; for prepared check environments."""
     bwrap: Path = Path(DEFAULT_BWRAP)
@@ -124,8 +138,13 @@ def github_settings(env: Mapping[str, str]) -> GitHubSettings:
     return GitHubSettings(url, 0.0 if host in LOOPBACK else 1.0)
 
 
-def model_settings(env: Mapping[str, str]) -> ModelSettings:
-    """From `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL` and `COUNTERSIGN_{PLANNER,EXECUTOR,SCOUT}_MODEL`."""
+def model_settings(env: Mapping[str, str]) -> ModelSettings | None:
+    """From `ANTHROPIC_API_KEY`, `ANTHROPIC_BASE_URL`, `COUNTERSIGN_{PLANNER,EXECUTOR,SCOUT}_MODEL` and the list of
+    further models in `COUNTERSIGN_MODELS`. None where that list says `none`: then no key is needed, nor read.
+    """
+    listed = tuple(word for word in re.split(r"[,\s]+", env.get("COUNTERSIGN_MODELS", "")) if word)
+    if listed == (NO_MODELS,):
+        return None
     purpose = "Without a model's key this belt could not work, so it does not start."
     base_url = env.get("ANTHROPIC_BASE_URL", "").strip() or None
     if base_url is not None and not _host(base_url):
@@ -136,6 +155,7 @@ def model_settings(env: Mapping[str, str]) -> ModelSettings:
         planner=env.get("COUNTERSIGN_PLANNER_MODEL", "").strip() or PLANNER_MODEL,
         executor=env.get("COUNTERSIGN_EXECUTOR_MODEL", "").strip() or EXECUTOR_MODEL,
         scout=env.get("COUNTERSIGN_SCOUT_MODEL", "").strip() or SCOUT_MODEL,
+        others=listed,
     )
 
 
@@ -151,6 +171,7 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         mint=_mint_line(env),
         data_dir=data_dir(env),
         model=model_settings(env) if with_model else None,
+        templates=template_settings(env) if with_model else TemplateSettings(),
         registry=env if belt is Belt.EXECUTOR else {},
         bwrap=Path(env.get("COUNTERSIGN_BWRAP", "").strip() or DEFAULT_BWRAP),
         lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0)),

@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 from app.core.belts import Belt
 from app.core.digest import digest
 from app.core.facts import Fact
-from app.core.plan import Plan
-from app.core.run import Approved, Built, Request, State
+from app.core.plan import Plan, TemplatePin
+from app.core.run import Approved, Built, Reporting, Request, State
+from app.core.shelf import Shelf
+from app.core.template import Template, TemplateUnreadable
 from app.ledger.outcomes import Claim
 from app.ledger.store import Ledger
 from app.queue import Doorbell
@@ -128,7 +130,7 @@ class Shop:
 
     def approved_plan(self, state: State) -> Plan:
         """The stored plan that was approved. Raises KeyError where there is none."""
-        if not isinstance(state, Approved | Built):
+        if not isinstance(state, Approved | Built | Reporting):
             raise KeyError(f"{state.request.run} is {state.name}")
         plan = self.ledger.plan(state.request.run, state.proposal.version)
         if plan is None or digest(plan) != state.proposal.digest:
@@ -139,6 +141,18 @@ class Shop:
         """The mirror of the line's repository."""
         return self.mirrors.mirror(urlsplit(line.remote.url).netloc, line.repository.id)
 
+    @cached_property
+    def shelf(self) -> Shelf:
+        """The templates, built-in ones and the operator's."""
+        return Shelf(self.settings.templates.folder)
+
+    def pinned(self, pin: TemplatePin) -> Template:
+        """The template by which a plan was made. Raises TemplateUnreadable where it is gone or was changed since."""
+        template = self.shelf.read(pin.name, pin.version)
+        if pin.digest is not None and template.digest != pin.digest:
+            raise TemplateUnreadable(f"The template {pin.name} {pin.version} is not the one of the approved plan.")
+        return template
+
     @property
     def models(self) -> ModelSettings:
         """Which model has which role."""
@@ -148,6 +162,8 @@ class Shop:
 
     def warm(self) -> None:
         """The model's SDK is being loaded, or is there."""
+        if self.settings.model is None:
+            return
         from worker.model.client import warm
 
         threading.Thread(target=warm, name="warm", daemon=True).start()

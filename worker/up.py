@@ -46,7 +46,9 @@ _MODELS = (
     "COUNTERSIGN_PLANNER_MODEL",
     "COUNTERSIGN_EXECUTOR_MODEL",
     "COUNTERSIGN_SCOUT_MODEL",
+    "COUNTERSIGN_MODELS",
 )
+_TEMPLATES = ("COUNTERSIGN_TEMPLATES", "COUNTERSIGN_TEMPLATE_VERSIONS", "COUNTERSIGN_TEMPLATE_CANDIDATES")
 _BELT = (*_LEDGER, *_QUEUE, *_GITHUB, "COUNTERSIGN_LEASE_SECONDS", "COUNTERSIGN_WATCH_SECONDS")
 
 HOLDS: Mapping[str, tuple[str, ...]] = {
@@ -62,8 +64,8 @@ HOLDS: Mapping[str, tuple[str, ...]] = {
         "PORT",
     ),
     "mint": (*_LEDGER, *_GITHUB, "GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH"),
-    "planner": (*_BELT, *_MODELS),
-    "executor": (*_BELT, *_MODELS, "COUNTERSIGN_BWRAP"),
+    "planner": (*_BELT, *_MODELS, *_TEMPLATES),
+    "executor": (*_BELT, *_MODELS, *_TEMPLATES, "COUNTERSIGN_BWRAP"),
     "publisher": _BELT,
     "beat": _QUEUE,
 }

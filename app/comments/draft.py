@@ -1,6 +1,7 @@
 """The draft pull request's title and text, and the commit's message. Facts in it come from code, not from a model."""
 
 from app.comments.markdown import MAX_BODY, block, code, code_block, cut, details, inline, visible
+from app.comments.opinion import opinion
 from app.comments.status import cost
 from app.core.budget import Spent
 from app.core.digest import short
@@ -45,7 +46,7 @@ def body(plan: Plan, approval: Approval, report: Report, spent: Spent) -> str:
             f"- {code(f'{item.path}:{item.start}–{item.end}')}: {inline(item.shows)}" for item in plan.evidence
         ),
         _checks(report),
-        _review(report),
+        opinion(report.review),
         *(["**Notes**\n\n" + "\n".join(f"- {inline(note)}" for note in report.notes)] if report.notes else []),
         f"Cost: {cost(spent)}. {report.changed_lines} changed lines.",
         *_outputs(report),
@@ -74,10 +75,17 @@ def _approved_by(plan: Plan, approval: Approval) -> str:
         f"{inline(approval.person.login)} ({inline(approval.role_name or approval.permission)}) with {how} on "
         f"{approval.approved_at:%Y-%m-%d %H:%M} UTC, on {code(plan.base_branch)} at {code(plan.base_commit[:12])}. "
         "The change was compared with the plan by code before it left the box."
+        f"{_by_rule(plan)}"
     )
 
 
+def _by_rule(plan: Plan) -> str:
+    return "" if plan.rule is None else " It was made by the plan's rule, without a model, as the plan lists it."
+
+
 def _checks(report: Report) -> str:
+    if not report.runs:
+        return "**Checks**\n\nNone was run: the approved plan names none."
     head = "**Checks**, run by the box\n\n| check | on | result | exit | seconds |\n|---|---|---|---|---|\n"
     rows = "\n".join(
         f"| {code(run.name)} | {_WHEN[run.when]} | {_result(run)} | "
@@ -96,18 +104,6 @@ def _result(run: CheckRun) -> str:
     if run.ended != "exited":
         return f"stopped ({run.ended})"
     return "passed" if run.exit_status == 0 else "failed"
-
-
-def _review(report: Report) -> str:
-    review = report.review
-    if review is None:
-        return ""
-    opinion = "agrees" if review.agrees else "has doubts"
-    lines = [f"**A second model's reading** ({inline(review.model)}): {opinion}."]
-    for finding in review.findings:
-        place = f"{finding.path}:{finding.line}" if finding.line else finding.path
-        lines.append(f"- {code(place)}: {inline(finding.text)}")
-    return "\n".join(lines)
 
 
 def _outputs(report: Report) -> list[str]:

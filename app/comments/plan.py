@@ -1,8 +1,10 @@
 """The plan comment: a view of the plan object, and how to say yes to exactly it."""
 
 from app.comments.markdown import block, code, code_block, details, inline
+from app.comments.places import cited
 from app.core.digest import short
-from app.core.plan import Evidence, Expectation, MoveFile, Plan, Step
+from app.core.plan import AnswerQuestion, Expectation, FileStep, MoveFile, Plan, Who
+from app.core.rule import LiteralRule, RegexRule, Rule
 from app.core.run import Proposal
 
 _DO = {"change": "Change", "create": "Create", "delete": "Delete", "move": "Move"}
@@ -18,9 +20,9 @@ def render(plan: Plan, proposal: Proposal, repository_url: str) -> str:
         block(plan.summary),
         _approval(plan, proposal),
         *_notices(proposal),
-        f"**What is wrong, we think.** {inline(plan.hypothesis, 3_000)}",
-        "**Evidence**\n\n" + "\n".join(_evidence(item, plan, repository_url) for item in plan.evidence),
-        "**Steps**\n\n" + "\n".join(_step(step) for step in plan.steps),
+        _reason(plan),
+        "**Evidence**\n\n" + "\n".join(cited(item, plan.base_commit, repository_url) for item in plan.evidence),
+        _steps(plan),
         _checks(plan),
         *_lists(plan),
         _limits(plan),
@@ -29,12 +31,21 @@ def render(plan: Plan, proposal: Proposal, repository_url: str) -> str:
 
 
 def _approval(plan: Plan, proposal: Proposal) -> str:
+    place = f"{code(plan.base_branch)} at {code(plan.base_commit[:12])}"
+    if plan.questions():
+        what = f"The questions are then worked on by reading {place}; the report is a comment here. Nothing is changed."
+    elif plan.rule is not None:
+        what = (
+            f"The rule is then applied by code to {place}, in a sealed box with the checks, and opened as a draft pull "
+            "request. No model has a part in it."
+        )
+    else:
+        what = f"It is then carried out on {place}, in a sealed box, and opened as a draft pull request."
     return (
         "> [!IMPORTANT]\n"
         f"> To approve exactly this plan, comment `/approve {short(proposal.digest)}` (or just `/approve`), "
         "or put a 👍 on this comment.\n"
-        f"> It is then carried out on {code(plan.base_branch)} at {code(plan.base_commit[:12])}, in a sealed box, "
-        "and opened as a draft pull request.\n"
+        f"> {what}\n"
         "> `/revise` and your words ask for another version; `/reject` ends it. "
         f"The offer stands until {proposal.expires_at:%Y-%m-%d %H:%M} UTC."
     )
@@ -47,32 +58,56 @@ def _notices(proposal: Proposal) -> list[str]:
     return [f"**Please note**\n\n{lines}"]
 
 
-def _evidence(item: Evidence, plan: Plan, repository_url: str) -> str:
-    lines = f"{item.start}" if item.start == item.end else f"{item.start}–{item.end}"
-    name = code(f"{item.path}:{lines}")
-    if repository_url and all(ch.isalnum() or ch in "/._-" for ch in item.path):
-        anchor = f"#L{item.start}" if item.start == item.end else f"#L{item.start}-L{item.end}"
-        name = f"[{name}]({repository_url}/blob/{plan.base_commit}/{item.path}{anchor})"
-    return f"- {name}: {inline(item.shows)}"
+def _reason(plan: Plan) -> str:
+    if plan.rule is not None:
+        return f"**The rule**\n\n{_rule(plan.rule)}"
+    lead = "What is known so far." if plan.questions() else "What is wrong, we think."
+    return f"**{lead}** {inline(plan.hypothesis, 3_000)}"
 
 
-def _step(step: Step) -> str:
+def _rule(rule: Rule) -> str:
+    paths = f"Files: {', '.join(code(glob) for glob in rule.paths)}"
+    if isinstance(rule, LiteralRule | RegexRule):
+        how = "This text" if isinstance(rule, LiteralRule) else "Each match of this regular expression"
+        put = f"becomes\n\n{code_block(rule.replacement)}" if rule.replacement else "is taken out."
+        return f"{how}\n\n{code_block(rule.pattern)}\n\n{put}\n\n{paths}"
+    return f"{code_block(rule.text, 'yaml')}\n\n{paths}"
+
+
+def _steps(plan: Plan) -> str:
+    questions = plan.questions()
+    if questions:
+        return "**Questions**\n\n" + "\n".join(_question(step) for step in questions)
+    return "**Steps**\n\n" + "\n".join(_step(step) for step in plan.file_steps())
+
+
+def _question(step: AnswerQuestion) -> str:
+    return _with_more([f"{step.id}. {inline(step.intent)}"], step, "answered when")
+
+
+def _step(step: FileStep) -> str:
     target = f"{code(step.path)} → {code(step.to)}" if isinstance(step, MoveFile) else code(step.path)
-    lines = [f"{step.id}. **{_DO[step.kind]}** {target}: {inline(step.intent)}"]
+    line = f"{step.id}. **{_DO[step.kind]}** {target}: {inline(step.intent)}"
+    return line if step.who is Who.RULE else _with_more([line], step, "done when")
+
+
+def _with_more(lines: list[str], step: FileStep | AnswerQuestion, done: str) -> str:
     lines += [f"   - keep: {inline(constraint)}" for constraint in step.constraints]
-    lines.append(f"   - done when: {inline(step.done_when)}")
-    if step.who == "strong":
+    lines.append(f"   - {done}: {inline(step.done_when)}")
+    if step.who is Who.STRONG:
         lines.append("   - done by the stronger model")
     return "\n".join(lines)
 
 
 def _checks(plan: Plan) -> str:
+    if plan.questions():
+        return ""
     words = {
         Expectation.PASSES: "must pass after the change",
         Expectation.FAILS_BEFORE_PASSES_AFTER: "must fail without the fix and pass with it",
     }
     rows = [f"- {code(check.name)}, {words[check.expect]}: {code(' '.join(check.argv), 600)}" for check in plan.checks]
-    return "**Checks**, run by the box\n\n" + "\n".join(rows)
+    return "**Checks**, run by the box\n\n" + ("\n".join(rows) or "None: no command will show that the change works.")
 
 
 def _lists(plan: Plan) -> list[str]:
@@ -89,12 +124,13 @@ def _lists(plan: Plan) -> list[str]:
 
 def _limits(plan: Plan) -> str:
     budget = plan.budget
-    caps = (
-        f"Hard limits: ${budget.usd}, {budget.calls} model calls, {budget.minutes} minutes, "
-        f"{budget.files} files, {budget.lines} changed lines. Tests beside a touched file are in scope."
-    )
-    facts = (
-        f"run {plan.run}, template {plan.template.name} {plan.template.version}, planner {plan.models.planner}, "
-        f"executor {plan.models.executor}, reviewer {plan.models.reviewer}"
-    )
-    return caps + "\n\n" + details("Details", code_block(facts))
+    model = f"${budget.usd}, {budget.calls} model calls" if budget.calls else "no model call"
+    caps = f"Hard limits: {model}, {budget.minutes} minutes"
+    if not plan.questions():
+        caps += f", {budget.files} files, {budget.lines} changed lines"
+    beside = "" if plan.questions() or plan.rule else " Tests beside a touched file are in scope."
+    facts = f"run {plan.run}, template {plan.template.name} {plan.template.version}"
+    if plan.rule is None:
+        models = plan.models
+        facts += f", planner {models.planner}, executor {models.executor}, reviewer {models.reviewer}"
+    return f"{caps}.{beside}\n\n{details('Details', code_block(facts))}"

@@ -4,14 +4,14 @@ from app.comments.markdown import block, inline
 from app.comments.status import render as status
 from app.core.effects import ReplySaying, ReplyTopic
 from app.core.issue import Person
-from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, State, Wanted
+from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, Reporting, State, Wanted
 
 HELP = """\
 What I understand, each alone on a line:
 
 - `/approve`, or `/approve` and the plan's digest: approves exactly the newest plan. So does a 👍 on its comment.
 - `/revise` and your words: asks for another version of the plan.
-- `/reject`: ends the run with its plan. `/cancel`: ends the run at any stage before the pull request.
+- `/reject`: ends the run with its plan. `/cancel`: ends the run at any stage before the pull request or report.
 - `/status`, `/why`: say where the run stands and who can unblock it. `/help`: this list.
 
 Who may approve, revise, reject or cancel is asked of GitHub at that moment. Quoted text and code are never commands."""
@@ -54,6 +54,7 @@ def _why(state: State) -> str:
         Proposed: f"{decider} can unblock this: `/approve`, a 👍 on the newest plan comment, `/revise` or `/reject`.",
         Approved: "The approved plan is being carried out; `/cancel` would end it.",
         Built: "The draft pull request is being opened.",
+        Reporting: "The report is being posted; nothing is asked of anybody now.",
         Published: "The rest is the review of the pull request.",
         Closed: "The run has ended; setting the label again starts a new one.",
     }

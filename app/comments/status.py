@@ -7,7 +7,7 @@ from typing import Any
 from app.comments.markdown import code, inline
 from app.core.budget import Spent
 from app.core.digest import short
-from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, State, Wanted
+from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, Reporting, State, Wanted
 
 
 def render(state: State) -> str:
@@ -45,12 +45,16 @@ def _approved(state: Approved) -> str:
     )
     if state.held:
         return f"{begun}. It waits and is kept: {inline(state.held, 2_000)}"
-    return f"{begun} and is being carried out in a sealed box."
+    return f"{begun} and is being carried out."
 
 
 def _built(state: Built) -> str:
     plan = code(short(state.proposal.digest))
     return f"The change is made and its checks were shown; the draft pull request for plan {plan} is being opened."
+
+
+def _reporting(state: Reporting) -> str:
+    return f"The questions of plan {code(short(state.proposal.digest))} were worked on; the report is being posted."
 
 
 def _published(state: Published) -> str:
@@ -90,6 +94,7 @@ _SAY: dict[type, Callable[[Any], str]] = {
     Proposed: _proposed,
     Approved: _approved,
     Built: _built,
+    Reporting: _reporting,
     Published: _published,
     Closed: _closed,
 }

@@ -32,13 +32,14 @@ from app.core.facts import (
     PlanNotPossible,
     PublishFailed,
     PullRequestEnded,
+    QuestionsAnswered,
     RepositoryEnded,
     Said,
     StepsDone,
     ThumbSeen,
 )
 from app.core.move import Move, Stay
-from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, State, Wanted
+from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, Reporting, State, Wanted
 from app.core.verdict import Refused
 
 
@@ -50,8 +51,8 @@ class Advanced:
     effects: tuple[Effect, ...] = ()
 
 
-_OPEN = (Wanted, NeedsInput, Proposed, Approved, Built, Published)
-_UNWRITTEN = (Wanted, NeedsInput, Proposed, Approved, Built)
+_OPEN = (Wanted, NeedsInput, Proposed, Approved, Built, Reporting, Published)
+_UNWRITTEN = (Wanted, NeedsInput, Proposed, Approved, Built, Reporting)
 _ANY = (*_OPEN, Closed)
 
 Transition = Callable[[Any, Any], Move | Stay]
@@ -60,7 +61,7 @@ Transition = Callable[[Any, Any], Move | Stay]
 def _table() -> Mapping[tuple[type, type], Transition]:
     rows: list[tuple[tuple[type, ...], type, Transition]] = [
         ((Wanted, Proposed), AuthorityFound, asking.authority_found),
-        ((NeedsInput, Approved, Built, Published), AuthorityFound, asking.authority_found),
+        ((NeedsInput, Approved, Built, Reporting, Published), AuthorityFound, asking.authority_found),
         (_OPEN, LabelledAgain, asking.labelled_again),
         (_UNWRITTEN, LabelRemoved, asking.label_removed),
         ((Wanted, NeedsInput), IssueChanged, working.issue_changed_early),
@@ -78,6 +79,7 @@ def _table() -> Mapping[tuple[type, type], Transition]:
         ((Wanted, Proposed), InputNeeded, working.input_needed),
         (_ANY, Said, working.said),
         ((Approved,), StepsDone, working.steps_done),
+        ((Approved,), QuestionsAnswered, working.questions_answered),
         ((Approved,), ExecutionFailed, working.execution_failed),
         ((Approved,), ExecutionHeld, working.execution_held),
         ((Approved, Built), ApprovalVoided, working.approval_voided),

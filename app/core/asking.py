@@ -6,7 +6,18 @@ from app.core.command import Verb
 from app.core.digest import text_digest
 from app.core.effects import Execute, LookUpAuthority, Purpose, React, ReplyTopic, SourceKind
 from app.core.move import Move, Stay, closed, draft, execute_key, kept, refusal, reply, status
-from app.core.run import Approved, Built, Closed, ClosedReason, NeedsInput, Proposed, Published, State, Wanted
+from app.core.run import (
+    Approved,
+    Built,
+    Closed,
+    ClosedReason,
+    NeedsInput,
+    Proposed,
+    Published,
+    Reporting,
+    State,
+    Wanted,
+)
 from app.core.verdict import Refused
 
 
@@ -34,6 +45,7 @@ def labelled_again(state: State, fact: f.LabelledAgain) -> Move:
         "proposed": "A plan is already waiting for approval on this issue.",
         "approved": "An approved plan is already being carried out.",
         "built": "An approved plan is already being carried out.",
+        "reporting": "The report of an approved plan is being posted.",
         "published": "A draft pull request for this issue is already open.",
     }[state.name]
     note = Refused(where, "`/cancel` ends this run; after that the label starts a new one.")
@@ -69,7 +81,7 @@ def _label_decided(state: Wanted, found: f.AuthorityFound) -> Move | Stay:
 
 
 def _approval_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
-    if isinstance(state, Approved | Built | Published):
+    if isinstance(state, Approved | Built | Reporting | Published):
         by = state.approval.person.login
         words = Refused(f"Version {state.approval.plan_version} of the plan was already approved by {by}.")
         return Move(state, (reply(f"already:{found.person.id}", ReplyTopic.NOTE, found.person, words),))

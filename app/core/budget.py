@@ -35,12 +35,12 @@ class Spent(BaseModel):
 
 
 class Cap(BaseModel):
-    """The most that one piece of work may spend. Every limit is hard."""
+    """The most that one piece of work may spend. Every limit is hard; no calls at all is one as well."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    usd: Decimal = Field(gt=0)
-    calls: int = Field(gt=0)
+    usd: Decimal = Field(ge=0)
+    calls: int = Field(ge=0)
     minutes: int = Field(gt=0)
 
 

@@ -35,6 +35,7 @@ class Slot(StrEnum):
     STATUS = "status"
     PLAN = "plan"
     REPLY = "reply"
+    REPORT = "report"
 
 
 class _Effect(Part):
@@ -77,6 +78,13 @@ class PlanSaying(Part):
     version: int
 
 
+class ReportSaying(Part):
+    """What came of a plan that answers questions, kept under this reference."""
+
+    slot: Literal[Slot.REPORT] = Slot.REPORT
+    findings_ref: Sha256
+
+
 class ReplyTopic(StrEnum):
     """What a short reply is about."""
 
@@ -99,7 +107,7 @@ class ReplySaying(Part):
     remedy: str = ""
 
 
-Saying = Annotated[StatusSaying | PlanSaying | ReplySaying, Field(discriminator="slot")]
+Saying = Annotated[StatusSaying | PlanSaying | ReplySaying | ReportSaying, Field(discriminator="slot")]
 
 
 class Say(_Effect):

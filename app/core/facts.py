@@ -10,7 +10,7 @@ from app.core.budget import Spent
 from app.core.command import Verb
 from app.core.effects import Purpose, Slot, SourceKind
 from app.core.issue import Person
-from app.core.plan import CommitId, Sha256
+from app.core.plan import CommitId, Sha256, TemplatePin
 from app.core.policy import Policy
 from app.core.run import Part, PullRequest, Request
 
@@ -155,6 +155,8 @@ class PlanDrafted(_Fact):
     spent: Spent
     notices: tuple[str, ...] = ()
     """What the approver should know about the input: hidden text that was removed, a moved base, and so on."""
+    template: TemplatePin | None = None
+    """By which template it was planned; so it is for the other two ends of planning."""
 
 
 class PlanNotPossible(_Fact):
@@ -166,6 +168,7 @@ class PlanNotPossible(_Fact):
     remedy: str = ""
     stale: bool = False
     spent: Spent = Spent()
+    template: TemplatePin | None = None
 
 
 class InputNeeded(_Fact):
@@ -175,6 +178,7 @@ class InputNeeded(_Fact):
     version: int
     question: str
     spent: Spent
+    template: TemplatePin | None = None
 
 
 class Said(_Fact):
@@ -195,6 +199,15 @@ class StepsDone(_Fact):
     plan_digest: Sha256
     patch_ref: Sha256
     report_ref: Sha256
+    spent: Spent
+
+
+class QuestionsAnswered(_Fact):
+    """The executor read its way through the questions of a plan; nothing was changed."""
+
+    kind: Literal["questions_answered"] = "questions_answered"
+    plan_digest: Sha256
+    findings_ref: Sha256
     spent: Spent
 
 
@@ -284,6 +297,7 @@ Fact = Annotated[
     | InputNeeded
     | Said
     | StepsDone
+    | QuestionsAnswered
     | ExecutionFailed
     | ExecutionHeld
     | ApprovalVoided

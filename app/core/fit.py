@@ -7,7 +7,19 @@ from decimal import Decimal
 
 from app.core.patch import FileChange, Patch
 from app.core.paths import Protection, protection_of, safe_path, shown
-from app.core.plan import ChangeFile, CreateFile, DeleteFile, Expectation, MoveFile, Plan, Step, in_scope, sibling_tests
+from app.core.plan import (
+    ChangeFile,
+    CreateFile,
+    DeleteFile,
+    Expectation,
+    FileStep,
+    MoveFile,
+    Plan,
+    RuleUse,
+    Step,
+    in_scope,
+    sibling_tests,
+)
 from app.core.policy import Policy
 from app.core.template import Must, Size, Template
 from app.core.verdict import Allowed, Refused, Verdict, all_of
@@ -17,6 +29,18 @@ NEVER = frozenset({Protection.WORKFLOW, Protection.SUBMODULES, Protection.POLICY
 
 _TEST_NAME = re.compile(
     r"(^|/)(tests?|__tests__|spec)/|(^|/)(test_[^/]*|[^/]*(_test|\.test|\.spec|_spec|Test))\.[^/.]+$"
+)
+
+_MANIFESTS = frozenset(
+    {
+        "build.gradle", "build.gradle.kts", "build.sbt", "cargo.toml", "cmakelists.txt", "composer.json",
+        "conanfile.py", "conanfile.txt", "deno.json", "directory.packages.props", "environment.yml", "gemfile", "go.mod",
+        "libs.versions.toml", "meson.build", "mix.exs", "module.bazel", "package.json", "package.swift", "pipfile",
+        "pom.xml", "pubspec.yaml", "pyproject.toml", "setup.cfg", "setup.py", "vcpkg.json",
+    }
+)  # fmt: skip
+_MANIFEST_NAME = re.compile(
+    r"(^|/)(requirements|constraints)[^/]*\.(txt|in)$|(^|/)requirements/[^/]+\.(txt|in)$|\.(gemspec|csproj|cabal)$"
 )
 
 _SECRETS: Mapping[str, re.Pattern[str]] = {
@@ -30,6 +54,13 @@ _SECRETS: Mapping[str, re.Pattern[str]] = {
 def is_test(path: str) -> bool:
     """True for a path that by its name or folder holds tests."""
     return _TEST_NAME.search(path) is not None
+
+
+def is_manifest(path: str) -> bool:
+    """True for a file in which a project says, by its name, on what it depends; lock files are among them."""
+    name = path.rpartition("/")[2].lower()
+    listed = name in _MANIFESTS or _MANIFEST_NAME.search(path.lower()) is not None
+    return listed or protection_of(path) is Protection.LOCK_FILE
 
 
 def plan_fits(plan: Plan, template: Template, policy: Policy) -> Verdict:
@@ -49,7 +80,7 @@ def patch_fits(plan: Plan, patch: Patch) -> Verdict:
     if not patch.changes:
         return Refused("The change is empty.")
     verdicts = [_change_allowed(change, plan) for change in patch.changes]
-    verdicts += [_carried_out(step, patch) for step in plan.steps]
+    verdicts += [_carried_out(step, patch) for step in plan.file_steps()]
     verdicts += [
         _at_most("files", len(patch.changes), plan.budget.files),
         _at_most("changed lines", patch.changed_lines, plan.budget.lines),
@@ -97,6 +128,12 @@ def _demanded(must: Must, plan: Plan) -> Verdict:
         Must.EVIDENCE: bool(plan.evidence),
         Must.HYPOTHESIS: bool(plan.hypothesis.strip()),
         Must.REGRESSION_TEST: any(is_test(path) for path in plan.paths()),
+        Must.TEST: any(is_test(path) for path in plan.paths()),
+        Must.NOTHING_BUT_TESTS: bool(plan.paths()) and all(is_test(path) for path in plan.paths()),
+        Must.MANIFEST: any(is_manifest(path) for path in plan.paths()),
+        Must.CONSTRAINTS: bool(plan.constraints),
+        Must.OUT_OF_SCOPE: bool(plan.out_of_scope),
+        Must.RISKS: bool(plan.risks),
         Must.FAILS_BEFORE_PASSES_AFTER: any(
             check.expect is Expectation.FAILS_BEFORE_PASSES_AFTER for check in plan.checks
         ),
@@ -119,8 +156,8 @@ def _no_hosts(plan: Plan) -> Verdict:
 
 def _one_step_a_path(plan: Plan) -> Verdict:
     """One path is made or unmade by one step only; several steps may change the same file."""
-    made = [step.path for step in plan.steps if not isinstance(step, ChangeFile)]
-    made += [step.to for step in plan.steps if isinstance(step, MoveFile)]
+    made = [step.path for step in plan.file_steps() if not isinstance(step, ChangeFile)]
+    made += [step.to for step in plan.file_steps() if isinstance(step, MoveFile)]
     twice = sorted({path for path in made if made.count(path) > 1})
     return Refused(f"{shown(twice[0])} is created, deleted or moved by more than one step.") if twice else Allowed()
 
@@ -151,14 +188,14 @@ def _change_allowed(change: FileChange, plan: Plan) -> Verdict:
             return allowed
         if not in_scope(plan, path):
             return Refused(f"The change touches {shown(path)}, which the plan does not name.")
-    if any(_is_by(step, change) for step in plan.steps):
+    if any(_is_by(step, change) for step in plan.file_steps()):
         return Allowed()
-    if change.kind in ("change", "create") and _is_sibling_test(change.path, plan):
+    if plan.rule is None and change.kind in ("change", "create") and _is_sibling_test(change.path, plan):
         return Allowed()
     return Refused(f"The plan does not say to {change.kind} {shown(change.path)}.")
 
 
-def _is_by(step: Step, change: FileChange) -> bool:
+def _is_by(step: FileStep, change: FileChange) -> bool:
     match step:
         case ChangeFile():
             return change.kind == "change" and change.path == step.path
@@ -175,9 +212,19 @@ def _is_sibling_test(path: str, plan: Plan) -> bool:
     return path not in plan.paths() and any(name in sibling_tests(touched) for touched in plan.paths())
 
 
-def _carried_out(step: Step, patch: Patch) -> Verdict:
+def _carried_out(step: FileStep, patch: Patch) -> Verdict:
+    if isinstance(step, ChangeFile) and step.rule is not None:
+        return _as_the_rule_says(step, step.rule, patch)
     # A file that a step creates or moves may be changed by a later step: then the later step left no change of its own.
     by_other = isinstance(step, ChangeFile) and any(change.path == step.path for change in patch.changes)
     if by_other or any(_is_by(step, change) for change in patch.changes):
         return Allowed()
     return Refused(f"Step {step.id} left no change in {shown(step.path)}.")
+
+
+def _as_the_rule_says(step: ChangeFile, use: RuleUse, patch: Patch) -> Verdict:
+    """The whole file, byte for byte, is what the plan's rule made of it when the plan was made."""
+    made = [change for change in patch.changes if change.path == step.path]
+    if len(made) == 1 and made[0].content_ref == use.result:
+        return Allowed()
+    return Refused(f"Step {step.id} made something else of {shown(step.path)} than the plan lists.")

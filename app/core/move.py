@@ -71,6 +71,11 @@ def open_key(approval: Approval, patch_ref: str) -> str:
     return f"open:{short(approval.plan_digest)}:{approval.source}:{approval.source_id}:{patch_ref[:12]}"
 
 
+def report_key(approval: Approval, findings_ref: str) -> str:
+    """One report per approval and what was found out."""
+    return f"report:{short(approval.plan_digest)}:{approval.source}:{approval.source_id}:{findings_ref[:12]}"
+
+
 def moment(at: datetime) -> str:
     """A time as part of a key, for what can come back: each time is said anew."""
     return f"{at:%Y%m%dT%H%M%S.%f}"

@@ -1,7 +1,17 @@
 """Whether an effect is still worth doing: asked when it is claimed, since runs move on while effects wait."""
 
-from app.core.effects import DraftPlan, Effect, Execute, LookUpAuthority, OpenDraft, PlanSaying, Purpose, Say
-from app.core.run import Approved, Built, Closed, Proposed, State, Wanted
+from app.core.effects import (
+    DraftPlan,
+    Effect,
+    Execute,
+    LookUpAuthority,
+    OpenDraft,
+    PlanSaying,
+    Purpose,
+    ReportSaying,
+    Say,
+)
+from app.core.run import Approved, Built, Closed, Proposed, Reporting, State, Wanted
 from app.core.verdict import Allowed, Refused, Verdict
 
 
@@ -22,6 +32,9 @@ def still_owed(effect: Effect, state: State) -> Verdict:
     if isinstance(effect, Say) and isinstance(effect.saying, PlanSaying):
         newest = isinstance(state, Proposed) and state.proposal.version == effect.saying.version
         return _yes_if(newest, "this plan version is no longer on offer")
+    if isinstance(effect, Say) and isinstance(effect.saying, ReportSaying):
+        owed = isinstance(state, Reporting) and state.findings_ref == effect.saying.findings_ref
+        return _yes_if(owed, "the run no longer waits for this report")
     return Allowed()
 
 

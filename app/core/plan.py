@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from app.core.rule import Rule
+
 PLAN_SCHEMA: Literal["countersign.plan/1"] = "countersign.plan/1"
 
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -42,10 +44,11 @@ class Evidence(PlanPart):
 
 
 class Who(StrEnum):
-    """Who carries a step out: the executor's model, or the planner's model in the executor's belt."""
+    """Who carries a step out: the executor's model, the planner's model in the executor's belt, or the plan's rule."""
 
     STANDARD = "standard"
     STRONG = "strong"
+    RULE = "rule"
 
 
 class StepTool(StrEnum):
@@ -59,9 +62,8 @@ class StepTool(StrEnum):
     MOVE = "move_file"
 
 
-class _StepShape(PlanPart):
+class _StepWords(PlanPart):
     id: Annotated[int, Field(ge=1, le=999)]
-    path: RepoPath
     intent: Words
     constraints: tuple[ShortWords, ...] = ()
     tools: tuple[StepTool, ...]
@@ -69,11 +71,29 @@ class _StepShape(PlanPart):
     who: Who = Who.STANDARD
 
 
+class _StepShape(_StepWords):
+    path: RepoPath
+
+
+class RuleUse(PlanPart):
+    """What the plan's rule does in one file: in how many places, and the SHA-256 of the whole file afterwards."""
+
+    places: Annotated[int, Field(ge=1, le=100_000)]
+    result: Sha256
+
+
 class ChangeFile(_StepShape):
-    """Changes one existing file."""
+    """Changes one existing file; by the plan's rule, where `rule` says what comes of it."""
 
     kind: Literal["change"] = "change"
     tools: tuple[StepTool, ...] = (StepTool.READ, StepTool.SEARCH, StepTool.REPLACE)
+    rule: RuleUse | None = None
+
+    @model_validator(mode="after")
+    def _rule_has_no_model(self) -> "ChangeFile":
+        if (self.rule is not None) != (self.who is Who.RULE):
+            raise ValueError(f"step {self.id}: what a rule does is done by the rule, and nothing else is")
+        return self
 
 
 class CreateFile(_StepShape):
@@ -98,7 +118,16 @@ class MoveFile(_StepShape):
     tools: tuple[StepTool, ...] = (StepTool.READ, StepTool.SEARCH, StepTool.MOVE, StepTool.REPLACE)
 
 
-Step = Annotated[ChangeFile | CreateFile | DeleteFile | MoveFile, Field(discriminator="kind")]
+class AnswerQuestion(_StepWords):
+    """Answers one question, which is the intent, by reading. It touches no file."""
+
+    kind: Literal["answer"] = "answer"
+    tools: tuple[StepTool, ...] = (StepTool.READ, StepTool.SEARCH)
+
+
+FileStep = ChangeFile | CreateFile | DeleteFile | MoveFile
+
+Step = Annotated[FileStep | AnswerQuestion, Field(discriminator="kind")]
 
 
 class Expectation(StrEnum):
@@ -121,7 +150,7 @@ class PlanBudget(PlanPart):
     """Hard caps of the execution. Money is a decimal string in US dollars, since canonical JSON has no decimals."""
 
     usd: Annotated[str, Field(pattern=r"^[0-9]{1,6}(\.[0-9]{1,4})?$")]
-    calls: Annotated[int, Field(ge=1, le=10_000)]
+    calls: Annotated[int, Field(ge=0, le=10_000)]
     minutes: Annotated[int, Field(ge=1, le=1_440)]
     files: Annotated[int, Field(ge=1, le=1_000)]
     lines: Annotated[int, Field(ge=1, le=100_000)]
@@ -132,10 +161,12 @@ class TemplatePin(PlanPart):
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
     version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
+    digest: Sha256 | None = None
+    """Of the template's files, so that a pack that was changed after the approval is not taken for the same."""
 
 
 class ModelPins(PlanPart):
-    """The models that made the plan and will carry it out."""
+    """The models that made the plan and will carry it out; `none` where a rule does."""
 
     planner: str
     executor: str
@@ -167,6 +198,8 @@ class Plan(PlanPart):
     budget: PlanBudget
     hosts: tuple[Annotated[str, Field(pattern=r"^[a-z0-9.-]+:\d{1,5}$")], ...] = ()
     protected_paths: tuple[RepoPath, ...] = ()
+    rule: Rule | None = None
+    """The mechanical rule that every step applies, where no model has a part."""
 
     @model_validator(mode="after")
     def _step_ids_rise(self) -> "Plan":
@@ -175,10 +208,27 @@ class Plan(PlanPart):
             raise ValueError("step ids must be different and rising")
         return self
 
+    @model_validator(mode="after")
+    def _steps_are_of_one_sort(self) -> "Plan":
+        if self.questions() and (self.file_steps() or self.checks):
+            raise ValueError("a plan that answers questions changes no file and has no checks")
+        by_rule = [step for step in self.steps if step.who is Who.RULE]
+        if len(by_rule) != (0 if self.rule is None else len(self.steps)):
+            raise ValueError("either every step applies the plan's rule, or there is no rule")
+        return self
+
+    def file_steps(self) -> tuple[FileStep, ...]:
+        """The steps that touch a file."""
+        return tuple(step for step in self.steps if not isinstance(step, AnswerQuestion))
+
+    def questions(self) -> tuple[AnswerQuestion, ...]:
+        """The steps that answer a question: all of them, or none."""
+        return tuple(step for step in self.steps if isinstance(step, AnswerQuestion))
+
     def paths(self) -> frozenset[str]:
         """Every path that a step names; a moved file counts twice."""
-        named = {step.path for step in self.steps}
-        return frozenset(named | {step.to for step in self.steps if isinstance(step, MoveFile)})
+        named = {step.path for step in self.file_steps()}
+        return frozenset(named | {step.to for step in self.file_steps() if isinstance(step, MoveFile)})
 
 
 TEST_FOLDERS = ("tests", "test", "__tests__", "spec")

@@ -11,6 +11,8 @@ from app.core.verdict import Refused
 
 POLICY_PATH = ".github/countersign.yml"
 MAX_POLICY_BYTES = 64_000
+BUILT_IN = ("bugfix", "feature", "docs", "tests", "dependency", "refactor", "research", "replace", "codemod")
+"""The templates that the bare label's words name where a repository says nothing else."""
 
 
 class Level(IntEnum):
@@ -80,10 +82,13 @@ class Policy(_Section):
     """A repository's rules. No file means these defaults; an unknown key is refused."""
 
     version: Literal[1] = 1
-    templates: dict[str, Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]] = Field(
-        default_factory=lambda: {"": "bugfix", "docs": "docs"}
+    templates: dict[str, Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(@\d+\.\d+\.\d+)?$")]] = Field(
+        default_factory=lambda: {"": "bugfix"} | {name: name for name in BUILT_IN}
     )
-    """The word behind `label:` to a template's name; the empty word is the bare label."""
+    """The word behind `label:` to a template's name, or to one of its versions as in `bugfix@1.0.0`.
+
+    The empty word is the bare label.
+    """
     label: Labelling = Labelling()
     approve: Approving = Approving()
     budget: Spending = Spending()

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.core.plan import Check, Expectation, Sha256
+from app.core.plan import Check, Evidence, Expectation, Plan, Sha256
 from app.core.run import Part
 from app.core.verdict import Allowed, Refused, Verdict, all_of
 
@@ -69,6 +69,29 @@ class Report(Part):
     def soft_limits(self) -> bool:
         """True where no control group bounded memory and processes of some run; the page and the draft say so."""
         return any(run.limits == "soft" for run in self.runs)
+
+
+class QuestionAnswered(Part):
+    """What was found out about one question of a plan. Code verified that the cited lines are there."""
+
+    step: int
+    question: str
+    answer: str
+    evidence: tuple[Evidence, ...] = ()
+    open: str = ""
+    """Why it could not be answered; then `answer` is empty."""
+
+
+class Findings(Part):
+    """Everything that came of a plan that answers questions, in the order of its steps."""
+
+    answers: tuple[QuestionAnswered, ...]
+    review: Review | None = None
+
+
+def plan_shown(plan: Plan, report: Report) -> Verdict:
+    """As `checks_shown`. A plan that was approved without a check promises none; its comment and draft say so."""
+    return checks_shown(plan.checks, report) if plan.checks else Allowed()
 
 
 def checks_shown(checks: tuple[Check, ...], report: Report) -> Verdict:

@@ -103,6 +103,7 @@ class ClosedReason(StrEnum):
     CANCELLED = "cancelled"
     STALE = "stale"
     FAILED = "failed"
+    REPORTED = "reported"
 
 
 class _State(Part):
@@ -156,6 +157,15 @@ class Built(_State):
     report_ref: Sha256
 
 
+class Reporting(_State):
+    """The plan's questions are answered; a report is owed, and nothing was written to the repository."""
+
+    name: Literal["reporting"] = "reporting"
+    proposal: Proposal
+    approval: Approval
+    findings_ref: Sha256
+
+
 class Published(_State):
     """The draft pull request is open; the rest is a person's review."""
 
@@ -175,9 +185,13 @@ class Closed(_State):
     remedy: str = ""
     pull: PullRequest | None = None
     report_ref: str = ""
+    findings_ref: str = ""
+    """What was found out, where the plan asked for a report."""
 
 
-State = Annotated[Wanted | NeedsInput | Proposed | Approved | Built | Published | Closed, Field(discriminator="name")]
+State = Annotated[
+    Wanted | NeedsInput | Proposed | Approved | Built | Reporting | Published | Closed, Field(discriminator="name")
+]
 
 
 class _Seal:

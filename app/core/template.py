@@ -15,7 +15,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from app.core.budget import Cap
-from app.core.plan import Expectation, Sha256
+from app.core.plan import Expectation, Sha256, TemplatePin
+from app.core.rule import RuleKind
 
 HOME = Path(__file__).resolve().parents[2] / "plan_templates"
 """Beside the `app` package, in a checkout and in an installation alike."""
@@ -44,6 +45,15 @@ class Must(StrEnum):
     HYPOTHESIS = "hypothesis"
     REGRESSION_TEST = "regression_test"
     FAILS_BEFORE_PASSES_AFTER = "fails_before_passes_after"
+    TEST = "test"
+    """A step on a test file, new or old."""
+    NOTHING_BUT_TESTS = "nothing_but_tests"
+    """Every path is a test's."""
+    MANIFEST = "manifest"
+    """A step on a file that says on what the project depends."""
+    CONSTRAINTS = "constraints"
+    OUT_OF_SCOPE = "out_of_scope"
+    RISKS = "risks"
 
 
 class ChecksPolicy(_Sheet):
@@ -103,12 +113,28 @@ class TemplateLimits(_Sheet):
 
 
 class Prompts(_Sheet):
-    """The fixed text for each role, which is the cacheable prefix of its calls."""
+    """The fixed text for each role, which is the cacheable prefix of its calls; all empty where no model works."""
 
-    planner: Text
-    scout: Text
-    executor: Text
-    reviewer: Text
+    planner: str = ""
+    scout: str = ""
+    executor: str = ""
+    reviewer: str = ""
+
+    def written(self) -> tuple[str, ...]:
+        """The roles that have a text."""
+        return tuple(role for role in type(self).model_fields if getattr(self, role).strip())
+
+
+class Crew(_Sheet):
+    """Which model has which role: `strong`, `standard` or `small` of the operator's settings, or one by its name.
+
+    A name must be on the operator's list of models.
+    """
+
+    planner: Text = "strong"
+    scout: Text = "small"
+    executor: Text = "standard"
+    reviewer: Text = "strong"
 
 
 class Template(_Sheet):
@@ -117,14 +143,40 @@ class Template(_Sheet):
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
     version: Annotated[str, Field(pattern=r"^\d+\.\d+\.\d+$")]
     about: Text
-    step_kinds: Annotated[tuple[Literal["change", "create", "delete", "move"], ...], Field(min_length=1)]
+    rule: RuleKind | None = None
+    """Where the plan is made and carried out by code: the form in which an issue states its rule. No model then."""
+    step_kinds: Annotated[tuple[Literal["change", "create", "delete", "move", "answer"], ...], Field(min_length=1)]
+    """`answer` stands alone: then what comes of an approved plan is a report, and no change."""
     must_have: tuple[Must, ...]
     checks: ChecksPolicy
     budget: TemplateBudget
     limits: TemplateLimits
     stop_conditions: Annotated[tuple[Text, ...], Field(min_length=1)]
-    prompts: Prompts
+    models: Crew = Crew()
+    prompts: Prompts = Prompts()
     digest: Sha256
+
+    @model_validator(mode="after")
+    def _is_of_one_sort(self) -> "Template":
+        written = self.prompts.written()
+        if self.rule is not None and written:
+            raise ValueError("where a rule does the work no model has a prompt")
+        if self.rule is None and len(written) != len(Prompts.model_fields):
+            raise ValueError(f"every role needs a prompt; there are: {', '.join(written) or 'none'}")
+        if self.rule is not None and self.step_kinds != ("change",):
+            raise ValueError("a rule only changes files")
+        if self.answers and (len(self.step_kinds) > 1 or self.checks.at_least):
+            raise ValueError("answering questions is the only kind of step beside which there is none, nor a check")
+        return self
+
+    def pin(self) -> TemplatePin:
+        """By what a plan names it."""
+        return TemplatePin(name=self.name, version=self.version, digest=self.digest)
+
+    @property
+    def answers(self) -> bool:
+        """True where an approved plan leads to a report."""
+        return "answer" in self.step_kinds
 
 
 def folder_digest(files: Mapping[str, bytes]) -> str:
@@ -144,9 +196,9 @@ def parse_template(files: Mapping[str, str]) -> Template:
         sheet = yaml.safe_load(files[_SHEET])
     except yaml.YAMLError as error:
         raise TemplateUnreadable(f"{_SHEET} is not YAML: {error}") from error
-    if not isinstance(sheet, dict) or not isinstance(sheet.get("prompts"), dict):
+    if not isinstance(sheet, dict) or not isinstance(sheet.get("prompts", {}), dict):
         raise TemplateUnreadable(f"{_SHEET} must be a mapping with a mapping of prompts.")
-    named = sheet["prompts"]
+    named = sheet.get("prompts", {})
     if absent := [name for name in named.values() if name not in files]:
         raise TemplateUnreadable(f"{_SHEET} names prompts that are not there: {', '.join(map(str, absent))}.")
     if spare := set(files) - {_SHEET, *named.values()}:

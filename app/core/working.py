@@ -5,7 +5,7 @@ from typing import Any
 from app.core import facts as f
 from app.core.budget import Spent
 from app.core.digest import text_digest
-from app.core.effects import OpenDraft, PlanSaying, ReplyTopic, Say, Slot
+from app.core.effects import OpenDraft, PlanSaying, ReplyTopic, ReportSaying, Say, Slot
 from app.core.move import (
     Move,
     Stay,
@@ -16,10 +16,23 @@ from app.core.move import (
     moment,
     open_key,
     reply,
+    report_key,
     status,
     with_cost,
 )
-from app.core.run import Approved, Built, Closed, ClosedReason, NeedsInput, Proposal, Proposed, Published, State, Wanted
+from app.core.run import (
+    Approved,
+    Built,
+    Closed,
+    ClosedReason,
+    NeedsInput,
+    Proposal,
+    Proposed,
+    Published,
+    Reporting,
+    State,
+    Wanted,
+)
 from app.core.verdict import Refused
 
 
@@ -138,7 +151,10 @@ def said(state: State, fact: f.Said) -> Move | Stay:
     """The comment's id is kept where later work has to find it."""
     if fact.slot is Slot.STATUS:
         return Move(state.model_copy(update={"status_comment_id": fact.comment_id}))
-    if fact.slot is Slot.REPLY or not isinstance(state, Proposed):
+    if fact.slot is Slot.REPORT and isinstance(state, Reporting):
+        words = Refused("The report is a comment here; nothing was changed.", "The label starts a new run.")
+        return closed(state, ClosedReason.REPORTED, words, findings_ref=state.findings_ref)
+    if fact.slot is not Slot.PLAN or not isinstance(state, Proposed):
         return Move(state)
     if fact.plan_version != state.proposal.version:
         return Move(state)
@@ -162,6 +178,20 @@ def steps_done(state: Approved, fact: f.StepsDone) -> Move | Stay:
     )
     key = open_key(state.approval, fact.patch_ref)
     return Move(after, (status(f"built:{key}"), OpenDraft(key=key, plan_digest=fact.plan_digest)))
+
+
+def questions_answered(state: Approved, fact: f.QuestionsAnswered) -> Move | Stay:
+    """A report is owed; the run ends when it stands on the issue."""
+    if fact.plan_digest != state.proposal.digest:
+        return Stay("The questions were another plan's.")
+    after = Reporting(
+        **with_cost(state, fact.spent),
+        proposal=state.proposal,
+        approval=state.approval,
+        findings_ref=fact.findings_ref,
+    )
+    key = report_key(state.approval, fact.findings_ref)
+    return Move(after, (status(key), Say(key=key, saying=ReportSaying(findings_ref=fact.findings_ref))))
 
 
 def execution_failed(state: Approved, fact: f.ExecutionFailed) -> Move | Stay:
@@ -259,6 +289,8 @@ def _waits_for(state: State) -> str:
         return execute_key(state.approval)
     if isinstance(state, Built):
         return open_key(state.approval, state.patch_ref)
+    if isinstance(state, Reporting):
+        return report_key(state.approval, state.findings_ref)
     return ""
 
 

@@ -8,14 +8,26 @@ from hypothesis import strategies as st
 
 from app.core import facts as f
 from app.core.advance import TRANSITIONS, advance, replay
-from app.core.effects import DraftPlan, Effect, Execute, LookUpAuthority, OpenDraft, Say, StatusSaying
+from app.core.effects import DraftPlan, Effect, Execute, LookUpAuthority, OpenDraft, ReportSaying, Say, StatusSaying
 from app.core.facts import FACTS
 from app.core.owed import still_owed
-from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, State, Wanted, grant_of
+from app.core.run import (
+    Approved,
+    Built,
+    Closed,
+    ClosedReason,
+    NeedsInput,
+    Proposed,
+    Published,
+    Reporting,
+    State,
+    Wanted,
+    grant_of,
+)
 from app.core.verdict import Allowed, Refused
 from tests.fakes.facts import KINDS, START, World, any_fact, any_fact_of, labelled, lived
 
-_STATES: tuple[type[Any], ...] = (Wanted, NeedsInput, Proposed, Approved, Built, Published, Closed)
+_STATES: tuple[type[Any], ...] = (Wanted, NeedsInput, Proposed, Approved, Built, Reporting, Published, Closed)
 
 
 _seeds = st.integers(0, 2**32)
@@ -89,7 +101,7 @@ def test_whoever_is_approved_has_a_digest_and_a_person_equal_to_the_proposal(tol
 
 
 def _approval_binds(state: State | None) -> None:
-    if not isinstance(state, Approved | Built | Published):
+    if not isinstance(state, Approved | Built | Reporting | Published):
         assert state is None or grant_of(state, START) is None
         return
     approval, proposal = state.approval, state.proposal
@@ -175,6 +187,9 @@ def _not_stalled(world: World) -> None:
         needed = Execute
     elif isinstance(state, Built):
         needed = OpenDraft
+    elif isinstance(state, Reporting):
+        reports = [one for one in alive if isinstance(one, Say) and isinstance(one.saying, ReportSaying)]
+        assert [one.saying.findings_ref for one in reports] == [state.findings_ref]
     if needed is not None:
         assert any(isinstance(effect, needed) for effect in alive), f"a run that is {state.name} waits for nothing"
 
@@ -204,6 +219,26 @@ def test_a_status_comment_follows_every_change_that_it_would_show(seed: int) -> 
             assert any(isinstance(effect, Say) and isinstance(effect.saying, StatusSaying) for effect in anew)
 
     lived(random.Random(seed).choice, 60, witness=shown)
+
+
+def _reported_is_posted(world: World, before: State | None, _owed: tuple[Effect, ...]) -> None:
+    """A run ends as reported only when the report stood as a comment, and no report comes of a change."""
+    after, fact = world.state, world.facts[-1]
+    if isinstance(after, Reporting):
+        writes = [effect for effect in world.effects.values() if isinstance(effect, OpenDraft)]
+        assert not any(isinstance(still_owed(effect, after), Allowed) for effect in writes)
+        assert grant_of(after, world.clock) is None
+    if isinstance(after, Closed) and after.reason is ClosedReason.REPORTED and not isinstance(before, Closed):
+        assert isinstance(before, Reporting)
+        assert isinstance(fact, f.Said)
+        assert fact.slot == "report"
+        assert after.findings_ref == before.findings_ref
+
+
+@given(_seeds)
+@settings(max_examples=100, deadline=None)
+def test_a_run_that_is_to_report_ends_when_the_report_stands_and_can_write_nothing_meanwhile(seed: int) -> None:
+    lived(random.Random(seed).choice, 60, witness=_reported_is_posted)
 
 
 def test_every_state_is_reached() -> None:

@@ -34,7 +34,7 @@ from app.core.effects import (
 from app.core.issue import Person
 from app.core.owed import still_owed
 from app.core.policy import Policy
-from app.core.run import Approved, Built, NeedsInput, Proposed, Published, PullRequest, Request, State
+from app.core.run import Approved, Built, NeedsInput, Proposed, Published, PullRequest, Reporting, Request, State
 from app.core.verdict import Allowed, Refused
 
 START = datetime(2026, 3, 1, 9, 0, 0, 123456, tzinfo=UTC)
@@ -152,6 +152,8 @@ _SHARED: dict[str, st.SearchStrategy[Any]] = {
     "issue_digest": _digests,
     "patch_ref": st.sampled_from([sha("patch 1"), sha("patch 2")]),
     "report_ref": st.just(sha("report")),
+    "findings_ref": st.sampled_from([sha("findings 1"), sha("findings 2")]),
+    "template": st.none(),
     "spent": _spent,
     "reason": _words,
     "remedy": _words,
@@ -347,7 +349,8 @@ class World:
     def _authority(self, look: LookUpAuthority, at: datetime) -> f.Fact:
         state = self.state
         often_so = [f.Found.AS_WRITTEN] * 12
-        version = state.proposal.version if isinstance(state, Proposed | Approved | Built | Published) else None
+        offered = Proposed | Approved | Built | Reporting | Published
+        version = state.proposal.version if isinstance(state, offered) else None
         return found(
             look,
             at,
@@ -369,7 +372,10 @@ class World:
 
     def _executed(self, effect: Execute, at: datetime) -> f.Fact:
         digest = effect.plan_digest
-        how = self.pick(["done"] * 5 + ["failed", "held", "voided"])
+        how = self.pick(["done"] * 5 + ["answered", "failed", "held", "voided"])
+        if how == "answered":
+            findings = sha(f"findings of {digest}")
+            return f.QuestionsAnswered(at=at, plan_digest=digest, findings_ref=findings, spent=Spent())
         if how == "done":
             patch = sha(f"patch of {digest}")
             return f.StepsDone(at=at, plan_digest=digest, patch_ref=patch, report_ref=sha("report"), spent=Spent())

@@ -1,24 +1,23 @@
 """The executor: walks the plan's steps and only those, proves the result in the box, and compares it with the plan."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from app.core.budget import Meter
 from app.core.fit import no_secrets, patch_fits
 from app.core.patch import Patch
 from app.core.plan import Plan, Who
-from app.core.report import CheckRun, Finding, Report, Review, When, checks_shown
+from app.core.report import CheckRun, Report, Review, When, plan_shown
 from app.core.span import SpanKind
 from app.core.template import Template
 from app.core.verdict import Refused, Verdict, all_of
 from worker.belts.proving import Prover, tests_among
+from worker.belts.reviewing import review
+from worker.belts.rule_step import apply_rule
 from worker.belts.step import StepRoom, carry_out
 from worker.evidence.trace import Trace
 from worker.evidence.untrusted import fence
 from worker.model.client import Model
-from worker.model.conversation import Done, Finished, Handler, Limits, Opening, converse
-from worker.model.words import ModelError, Tool
+from worker.model.conversation import Limits, Opening
 from worker.repo.difference import file_changes, unified_diff
 from worker.repo.edits import Overlay
 from worker.repo.snapshot import Snapshot
@@ -29,42 +28,21 @@ from worker.repo.tools import ReadTools
 DIFF_SHOWN = 60_000
 """Characters of the difference that the reviewer reads; it can read the files for more."""
 
-REVIEW = Tool(
-    "review",
-    "Ends the review.",
-    {
-        "type": "object",
-        "properties": {
-            "verdict": {"type": "string", "enum": ["agrees", "doubts"]},
-            "findings": {
-                "type": "array",
-                "maxItems": 30,
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        "path": {"type": "string", "maxLength": 4096},
-                        "line": {"type": "integer", "minimum": 1},
-                        "text": {"type": "string", "minLength": 1, "maxLength": 2000},
-                    },
-                    "required": ["path", "text"],
-                    "additionalProperties": False,
-                },
-            },
-        },
-        "required": ["verdict", "findings"],
-        "additionalProperties": False,
-    },
-)
+@dataclass(frozen=True, slots=True)
+class BenchModels:
+    """Who does standard steps, who strong ones, and who reads the result."""
+
+    standard: Model
+    strong: Model
+    reviewer: Model
 
 
 @dataclass(frozen=True, slots=True)
 class Bench:
-    """What the executor works with. It holds no token, and no way to get one."""
+    """What the executor works with. It holds no token, and no way to get one; for a rule's work not even a model."""
 
     template: Template
-    standard: Model
-    strong: Model
-    reviewer: Model
+    models: BenchModels | None
     snapshot: Snapshot
     symbols: SymbolCache
     prover: Prover
@@ -96,7 +74,10 @@ def execute(plan: Plan, bench: Bench, meter: Meter) -> Made | Stopped:
     if isinstance(before, Refused):
         return Stopped(before)
     overlay = Overlay(bench.snapshot, broken_at)
-    walked = _walk(plan, overlay, bench, meter)
+    if plan.rule is not None:
+        walked = apply_rule(plan, plan.rule, overlay, bench.snapshot)
+    else:
+        walked = _walk(plan, overlay, bench, meter)
     if isinstance(walked, Refused):
         return Stopped(walked, _report(plan, overlay, bench, before))
     shown = _after(plan, overlay, bench)
@@ -107,20 +88,22 @@ def execute(plan: Plan, bench: Bench, meter: Meter) -> Made | Stopped:
         changes=file_changes(bench.snapshot, overlay.changes(), lambda content: _kept(bench, content)),
     )
     report = _report(plan, overlay, bench, (*before, *shown))
-    verdict = all_of(patch_fits(plan, patch), _clean(overlay), checks_shown(plan.checks, report))
+    verdict = all_of(patch_fits(plan, patch), _clean(overlay), plan_shown(plan, report))
     if isinstance(verdict, Refused):
         return Stopped(verdict, report)
     return Made(patch, report.model_copy(update={"review": _review(plan, overlay, report, bench, meter)}))
 
 
 def _walk(plan: Plan, overlay: Overlay, bench: Bench, meter: Meter) -> Refused | None:
+    if bench.models is None:
+        return Refused("The plan's steps need a model, and there is none here.")
     limits = Limits(max_tokens=bench.template.limits.reply_tokens)
-    for step in plan.steps:
+    for step in plan.file_steps():
         bench.trace.step = step.id
         room = StepRoom(
             plan=plan,
             prompt=bench.template.prompts.executor,
-            model=bench.strong if step.who is Who.STRONG else bench.standard,
+            model=bench.models.strong if step.who is Who.STRONG else bench.models.standard,
             snapshot=bench.snapshot,
             symbols=bench.symbols,
             limits=limits,
@@ -178,29 +161,13 @@ def _clean(overlay: Overlay) -> Verdict:
 
 def _review(plan: Plan, overlay: Overlay, report: Report, bench: Bench, meter: Meter) -> Review | None:
     """An opinion to be shown; without one the draft is opened all the same, and says nothing of a review."""
-    reading: dict[str, tuple[Tool, Handler[Review]]] = dict(
-        ReadTools(bench.snapshot, bench.symbols, overlay).some("read_file", "search")
-    )
-    reading["review"] = (REVIEW, lambda asked: Done(_opinion(asked, bench.reviewer.name)))
+    if bench.models is None:
+        return None
     checks = "\n".join(f"- {run.name} ({run.when}): {run.ended}, exit {run.exit_status}" for run in report.runs)
     text = (
         f"{fence('the approved plan', plan.model_dump_json(by_alias=True, indent=1))}\n\n"
         f"{fence('the difference', _diff(overlay)[:DIFF_SHOWN])}\n\nChecks, run by trusted code:\n{checks}\n"
     )
+    reading = ReadTools(bench.snapshot, bench.symbols, overlay).some("read_file", "search")
     limits = Limits(max_tokens=bench.template.limits.reply_tokens, replies=20)
-    try:
-        outcome = converse(bench.reviewer, Opening(bench.template.prompts.reviewer, text), reading, meter, limits)
-    except ModelError:
-        return None
-    return outcome.value if isinstance(outcome, Finished) else None
-
-
-def _opinion(asked: Mapping[str, Any], model: str) -> Review:
-    findings = tuple(
-        Finding(path=str(one["path"]), line=_line(one.get("line")), text=str(one["text"])) for one in asked["findings"]
-    )
-    return Review(agrees=asked["verdict"] == "agrees", findings=findings, model=model)
-
-
-def _line(value: object) -> int | None:
-    return int(value) if isinstance(value, int | float) else None
+    return review(bench.models.reviewer, Opening(bench.template.prompts.reviewer, text), reading, meter, limits)

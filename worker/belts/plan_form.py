@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.core.fit import plan_fits
 from app.core.paths import protection_of
-from app.core.plan import Check, Evidence, Expectation, ModelPins, Plan, PlanBudget, TemplatePin
+from app.core.plan import Check, Evidence, Expectation, ModelPins, Plan, PlanBudget
 from app.core.policy import Policy
 from app.core.run import Request
 from app.core.template import Size, Template
@@ -37,6 +37,14 @@ _STEP = _object(
     kind={"type": "string", "enum": ["change", "create", "delete", "move"]},
     path=_PATH,
     to=_PATH,
+    intent=_TEXT,
+    constraints=_SHORTS,
+    done_when=_TEXT,
+    who={"type": "string", "enum": ["standard", "strong"]},
+)
+_QUESTION = _object(
+    ("id", "intent", "done_when"),
+    id={"type": "integer", "minimum": 1, "maximum": 999},
     intent=_TEXT,
     constraints=_SHORTS,
     done_when=_TEXT,
@@ -75,6 +83,31 @@ SUBMIT_PLAN = Tool(
         budget=_BUDGET,
     ),
 )
+
+
+SUBMIT_QUESTIONS = Tool(
+    "submit_plan",
+    "Ends the work with a plan of questions to answer. Code verifies every citation; what is wrong comes back.",
+    _object(
+        ("summary", "hypothesis", "evidence", "steps"),
+        summary=_TEXT,
+        hypothesis=_TEXT,
+        evidence={"type": "array", "items": _EVIDENCE, "minItems": 1, "maxItems": 40},
+        constraints=_SHORTS,
+        out_of_scope=_SHORTS,
+        risks=_SHORTS,
+        steps={"type": "array", "items": _QUESTION, "minItems": 1, "maxItems": 60},
+        stop_conditions=_SHORTS,
+        budget=_object(
+            (), usd={"type": "string", "minLength": 1, "maxLength": 12}, calls=_COUNT, minutes=_COUNT
+        ),
+    ),
+)
+
+
+def submit_plan(template: Template) -> Tool:
+    """The form that a planner of this template fills in."""
+    return SUBMIT_QUESTIONS if template.answers else SUBMIT_PLAN
 
 
 class _SubmittedCheck(BaseModel):
@@ -128,13 +161,15 @@ def _plan(form: Mapping[str, object], frame: Frame) -> Plan:
     submitted = [_SubmittedCheck.model_validate(check) for check in _list(form.get("checks"))]
     created = {str(step["path"]) for step in _list(form.get("steps")) if step.get("kind") == "create"}
     created |= {str(step["to"]) for step in _list(form.get("steps")) if step.get("to")}
+    if frame.template.answers:
+        words["steps"] = [{"kind": "answer"} | step for step in _list(form.get("steps"))]
     request = frame.request
     return Plan.model_validate(
         words
         | {
             "run": request.run,
             "version": frame.version,
-            "template": TemplatePin(name=frame.template.name, version=frame.template.version),
+            "template": frame.template.pin(),
             "models": frame.models,
             "repository_id": request.repository_id,
             "issue_number": request.issue_number,
@@ -196,10 +231,10 @@ def _cited(item: Evidence, tree: Tree) -> Refused | None:
 
 def _step_faults(plan: Plan, tree: Tree) -> list[str]:
     """Each step must find the tree as it says: what is changed exists, what is created does not."""
-    made = {step.path for step in plan.steps if step.kind == "create"}
-    made |= {step.to for step in plan.steps if step.kind == "move"}
+    made = {step.path for step in plan.file_steps() if step.kind == "create"}
+    made |= {step.to for step in plan.file_steps() if step.kind == "move"}
     faults = []
-    for step in plan.steps:
+    for step in plan.file_steps():
         entry = tree.entry(step.path)
         if step.kind == "create" and (entry is not None or tree.is_folder(step.path)):
             faults.append(f"Step {step.id} creates {step.path}, which exists already.")

@@ -16,7 +16,7 @@ from app.core.span import SpanKind
 from app.core.template import Template
 from app.core.verdict import Refused
 from worker.belts.page import card, issue
-from worker.belts.plan_form import SUBMIT_PLAN, Frame, read_plan
+from worker.belts.plan_form import Frame, read_plan, submit_plan
 from worker.belts.reading_up import ReadUp
 from worker.belts.scout import Errand, send_out
 from worker.box.checks import Ground, NamedCheck
@@ -187,7 +187,7 @@ class _Work:
         self._handlers: dict[str, tuple[Tool, Handler[Ending]]] = dict(reading.every())
         self._handlers["reopen"] = (REOPEN, self._reopen)
         self._handlers["scout"] = (SCOUT, self._scout)
-        self._handlers["submit_plan"] = (SUBMIT_PLAN, self._submit)
+        self._handlers["submit_plan"] = (submit_plan(self.desk.template), self._submit)
         self._handlers["ask_author"] = (ASK_AUTHOR, lambda asked: Done(Question(str(asked["question"]))))
         self._handlers["give_up"] = (GIVE_UP, lambda asked: Done(NoPlan(str(asked["reason"]))))
         self.tools = [tool for tool, _ in self._handlers.values()]

@@ -4,17 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.comments import draft, plan, reply, status
+from app.comments import draft, plan, reply, report, status
 from app.comments.markdown import split
 from app.comments.marker import mark
 from app.core.digest import text_digest
-from app.core.effects import LookUpAuthority, PlanSaying, React, ReplySaying, Say, Slot, StatusSaying
+from app.core.effects import LookUpAuthority, PlanSaying, React, ReplySaying, ReportSaying, Say, Slot, StatusSaying
 from app.core.facts import AuthorityFound, DraftOpened, Fact, PublishFailed, Said
 from app.core.fit import patch_fits
 from app.core.patch import FileChange, Patch
 from app.core.plan import Plan
-from app.core.report import Report, checks_shown
-from app.core.run import Built, Proposed, PullRequest, State
+from app.core.report import Findings, Report, plan_shown
+from app.core.run import Built, Proposed, PullRequest, Reporting, State
 from app.core.verdict import Refused, all_of
 from worker.github.authority import Question, look_up
 from worker.github.errors import AlreadyExists, DraftUnsupported, Forbidden, GitHubError, Invalid, NotFound, Suspended
@@ -56,6 +56,8 @@ class Script:
     repository_url: str
     older_plans: tuple[str, ...] = ()
     """Node ids of the comments of older plan versions, to be hidden as outdated."""
+    findings: Findings | None = None
+    """What was found out, where a report is to be said."""
 
     def marker(self, slot: str) -> str:
         return mark(self.marker_key, self.state.request.run, slot)
@@ -110,6 +112,8 @@ def say(commenter: Commenter, effect: Say, script: Script, now: datetime) -> Tol
         case ReplySaying():
             body = reply.render(effect.saying, script.state)
             return _say_reply(commenter, f"{effect.key}", body, script, now)
+        case ReportSaying():
+            return _say_report(commenter, effect.saying, script, now)
 
 
 def _say_status(commenter: Commenter, script: Script, now: datetime) -> Told:
@@ -129,18 +133,33 @@ def _say_plan(commenter: Commenter, script: Script, now: datetime) -> Told:
     state, shown = script.state, script.plan
     if not isinstance(state, Proposed) or shown is None:
         return Told((), "no plan is on offer any more")
-    number = state.request.issue_number
-    first, *rest = split(plan.render(shown, state.proposal, script.repository_url))
+    words = plan.render(shown, state.proposal, script.repository_url)
+    said = _say_long(commenter, f"plan-{shown.version}", words, script)
+    for node_id in script.older_plans:
+        commenter.minimise(node_id)
+    return Told((_said(Slot.PLAN, shown.version, said, now),), f"plan {shown.version} said")
+
+
+def _say_report(commenter: Commenter, saying: ReportSaying, script: Script, now: datetime) -> Told:
+    state, asked, findings = script.state, script.plan, script.findings
+    if not isinstance(state, Reporting) or asked is None or findings is None:
+        return Told((), "no report is owed any more")
+    words = report.render(asked, state.approval, findings, state.spent, script.repository_url)
+    said = _say_long(commenter, f"report-{saying.findings_ref[:12]}", words, script)
+    return Told((_said(Slot.REPORT, None, said, now),), "report said")
+
+
+def _say_long(commenter: Commenter, slot: str, words: str, script: Script) -> CommentView:
+    """In as many comments as the words need; the first of them."""
+    number = script.state.request.issue_number
+    first, *rest = split(words)
     if rest:
         first += f"\n\n(Continued in {len(rest)} more comments below.)"
-    slot = f"plan-{shown.version}"
     said = commenter.say(number, script.marker(slot), f"{first}\n\n{script.marker(slot)}")
     for at, part in enumerate(rest, start=2):
         more = script.marker(f"{slot}.{at}")
         commenter.say(number, more, f"{part}\n\n{more}")
-    for node_id in script.older_plans:
-        commenter.minimise(node_id)
-    return Told((_said(Slot.PLAN, shown.version, said.comment, now),), f"plan {shown.version} said")
+    return said.comment
 
 
 def _say_reply(commenter: Commenter, slot: str, body: str, script: Script, now: datetime) -> Told:
@@ -163,7 +182,7 @@ def _said(slot: Slot, version: int | None, comment: CommentView, now: datetime) 
 def open_draft(publisher: Publisher, finished: Finished, now: datetime) -> Told:
     """1 the gate once more, 2 branch and commit, 3 the draft. What was done before is found, not done again."""
     proposal = finished.state.proposal
-    fits = all_of(patch_fits(finished.plan, finished.patch), checks_shown(finished.plan.checks, finished.report))
+    fits = all_of(patch_fits(finished.plan, finished.patch), plan_shown(finished.plan, finished.report))
     if isinstance(fits, Refused):
         return _failed(finished, str(fits), "Nothing was written.", now)
     try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.budget import Meter
-from app.core.plan import MoveFile, Plan, Step, StepTool, in_scope
+from app.core.plan import FileStep, MoveFile, Plan, StepTool, in_scope
 from app.core.verdict import Refused
 from worker.evidence.untrusted import fence
 from worker.model.client import Model
@@ -61,7 +61,7 @@ class StepRoom:
     """Hears the name and the outcome of every edit."""
 
 
-def carry_out(step: Step, overlay: Overlay, room: StepRoom, meter: Meter) -> str | Refused:
+def carry_out(step: FileStep, overlay: Overlay, room: StepRoom, meter: Meter) -> str | Refused:
     """The model's closing note when the step's edits were kept; a refusal leaves nothing of the step (case ED-04)."""
     edits = overlay.begin(Fence.of(step, beside=lambda path: _beside(room.plan, path)))
     opening = Opening(room.prompt, _opening(step, room.plan))
@@ -82,7 +82,7 @@ def _beside(plan: Plan, path: str) -> bool:
     return path not in plan.paths() and in_scope(plan, path)
 
 
-def _tools(step: Step, edits: StepEdits, room: StepRoom) -> dict[str, tuple[Tool, Handler[Ended]]]:
+def _tools(step: FileStep, edits: StepEdits, room: StepRoom) -> dict[str, tuple[Tool, Handler[Ended]]]:
     reading = ReadTools(room.snapshot, room.symbols, edits)
     tools: dict[str, tuple[Tool, Handler[Ended]]] = dict(reading.some("read_file", "search"))
     writing: dict[StepTool, tuple[Tool, Callable[[Mapping[str, Any]], Applied | Refused]]] = {
@@ -112,7 +112,7 @@ def _editing(
     return handle
 
 
-def _opening(step: Step, plan: Plan) -> str:
+def _opening(step: FileStep, plan: Plan) -> str:
     at = [one.id for one in plan.steps].index(step.id) + 1
     target = f"{step.path} to {step.to}" if isinstance(step, MoveFile) else step.path
     own = "\n".join(f"- {one}" for one in step.constraints) or "- none of its own"

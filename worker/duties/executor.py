@@ -2,18 +2,22 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from app.core.budget import Cap, Meter
 from app.core.digest import canonical
 from app.core.effects import Execute
-from app.core.facts import ExecutionFailed, StepsDone
+from app.core.facts import ExecutionFailed, QuestionsAnswered, StepsDone
 from app.core.plan import Plan
+from app.core.report import Findings
 from app.core.run import Grant, grant_of
 from app.core.span import SpanKind
-from app.core.template import read_template, template_folder
+from app.core.template import Template, TemplateUnreadable
+from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
-from worker.belts import executor
+from worker.belts import executor, research
 from worker.belts.proving import BoxLost, Prover, scratch
 from worker.box.box import Box, BoxSettings, open_box
 from worker.box.checks import discover
@@ -31,52 +35,112 @@ from worker.repo.mirror import Mirror
 from worker.repo.snapshot import Snapshot
 from worker.shop import Done, Shop
 
+if TYPE_CHECKING:
+    from worker.model.client import Model
+
 HELD_SECONDS = 60.0
 """How long an approved plan waits before the box is tried again."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One approved plan, with what it is carried out on."""
+
+    shop: Shop
+    plan: Plan
+    template: Template
+    mirror: Mirror
+    trace: Trace
+    meter: Meter
+
+    def model(self, name: str, role: str) -> "Model":
+        return self.shop.model(name, role, self.trace)
+
+
 def execute(shop: Shop, claim: Claim, trace: Trace) -> Done:
-    """1 the Grant, 2 fetch and give the token back, 3 the box, 4 the executor's work, 5 keep what it made."""
+    """1 the Grant, 2 fetch and give the token back, 3 the box where it is needed, 4 the work, 5 keep what it made."""
     assert isinstance(claim.effect, Execute)
     grant = grant_of(claim.state, shop.clock())
     if grant is None:
         return [], "no live approval"
     plan = shop.approved_plan(claim.state)
     trace.plan_version, trace.plan_digest = plan.version, grant.proposal.digest
+    template = _template(shop, plan)
+    cap = {"usd": plan.budget.usd, "calls": plan.budget.calls, "minutes": plan.budget.minutes}
+    meter = Meter(Cap.model_validate(cap))
+    if isinstance(template, Refused):
+        return _told(shop, grant, executor.Stopped(template), meter)
     with shop.line(claim) as line:
         mirror = shop.mirror_of(line)
         mirror.fetch(line.remote, plan.base_commit)
-    box = open_box(BoxSettings(bwrap=shop.settings.bwrap))
+    work = _Work(shop, plan, template, mirror, trace, meter)
+    return _told(shop, grant, _answered(work) if plan.questions() else _changed(work), meter)
+
+
+def _template(shop: Shop, plan: Plan) -> Template | Refused:
+    """Exactly the version by which the plan was made, whatever is current now."""
+    if plan.rule is None and shop.settings.model is None:
+        return Refused("The approved plan needs a model, and this installation has none any more.")
+    try:
+        return shop.pinned(plan.template)
+    except TemplateUnreadable as error:
+        return Refused(str(error), "Put it back, or ask for a new plan with the label.")
+
+
+def _answered(work: _Work) -> Findings | executor.Stopped:
+    """Questions need no box: nothing is run and nothing is changed."""
+    models = work.plan.models
+    with Snapshot(work.mirror, work.plan.base_commit) as snapshot:
+        study = research.Study(
+            template=work.template,
+            standard=work.model(models.executor, "executor"),
+            strong=work.model(models.planner, "executor"),
+            reviewer=work.model(models.reviewer, "reviewer"),
+            snapshot=snapshot,
+            symbols=work.shop.symbols,
+            trace=work.trace,
+        )
+        findings = research.answer_all(work.plan, study, work.meter)
+    return executor.Stopped(findings) if isinstance(findings, Refused) else findings
+
+
+def _changed(work: _Work) -> executor.Made | executor.Stopped:
+    box = open_box(BoxSettings(bwrap=work.shop.settings.bwrap))
     if isinstance(box, BoxUnavailable):
         raise _waiting(box)
-    cap = {"usd": plan.budget.usd, "calls": plan.budget.calls, "minutes": plan.budget.minutes}
-    meter = Meter(Cap.model_validate(cap))
-    with _bench(shop, plan, mirror, box, trace) as bench:
+    with _bench(work, box) as bench:
         try:
-            outcome = executor.execute(plan, bench, meter)
+            return executor.execute(work.plan, bench, work.meter)
         except BoxLost as lost:
             raise _waiting(lost.unavailable) from lost
-    return _told(shop, grant, outcome, meter)
 
 
 @contextmanager
-def _bench(shop: Shop, plan: Plan, mirror: Mirror, box: Box, trace: Trace) -> Iterator[executor.Bench]:
-    with Snapshot(mirror, plan.base_commit) as snapshot, scratch() as folder:
+def _bench(work: _Work, box: Box) -> Iterator[executor.Bench]:
+    shop, plan = work.shop, work.plan
+    with Snapshot(work.mirror, plan.base_commit) as snapshot, scratch() as folder:
         tree = folder / "tree"
         snapshot.export(tree)
         known = discover(tree)
         needs = any(check.needs and not check.not_prepared for check in known)
-        environment = _environment(shop, tree, trace) if needs else None
+        environment = _environment(shop, tree, work.trace) if needs and plan.checks else None
         yield executor.Bench(
-            template=read_template(template_folder(plan.template.name, plan.template.version)),
-            standard=shop.model(plan.models.executor, "executor", trace),
-            strong=shop.model(plan.models.planner, "executor", trace),
-            reviewer=shop.model(plan.models.reviewer, "reviewer", trace),
+            template=work.template,
+            models=None if plan.rule is not None else _models(work),
             snapshot=snapshot,
             symbols=shop.symbols,
-            prover=Prover(box, snapshot, known, environment, shop.keep, trace),
-            trace=trace,
+            prover=Prover(box, snapshot, known, environment, shop.keep, work.trace),
+            trace=work.trace,
         )
+
+
+def _models(work: _Work) -> executor.BenchModels:
+    pins = work.plan.models
+    return executor.BenchModels(
+        standard=work.model(pins.executor, "executor"),
+        strong=work.model(pins.planner, "executor"),
+        reviewer=work.model(pins.reviewer, "reviewer"),
+    )
 
 
 def _environment(shop: Shop, tree: Path, trace: Trace) -> CheckEnvironment:
@@ -94,8 +158,12 @@ def _waiting(unavailable: BoxUnavailable) -> MustWait:
     return MustWait(Held(HELD_SECONDS, unavailable.reason, unavailable.remedy))
 
 
-def _told(shop: Shop, grant: Grant, outcome: executor.Made | executor.Stopped, meter: Meter) -> Done:
+def _told(shop: Shop, grant: Grant, outcome: executor.Made | executor.Stopped | Findings, meter: Meter) -> Done:
     digest, at = grant.proposal.digest, shop.clock()
+    if isinstance(outcome, Findings):
+        findings_ref = shop.keep(canonical(outcome), "application/json")
+        answered = QuestionsAnswered(at=at, plan_digest=digest, findings_ref=findings_ref, spent=meter.spent)
+        return [answered], "answered"
     report_ref = shop.keep(canonical(outcome.report), "application/json") if outcome.report else ""
     if isinstance(outcome, executor.Made):
         patch_ref = shop.keep(canonical(outcome.patch), "application/json")

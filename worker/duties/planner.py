@@ -1,35 +1,42 @@
-"""The planner's duty: a plan from what GitHub and the repository say."""
+"""The planner's duty: a plan from what GitHub and the repository say, made by models or, for a rule, by code."""
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from datetime import timedelta
 
-from app.core.budget import Cap, Meter
+from app.core.budget import Cap, Meter, Spent
+from app.core.choice import choose
 from app.core.effects import DraftPlan
 from app.core.facts import PlanNotPossible
 from app.core.plan import ModelPins
 from app.core.policy import Policy
 from app.core.run import State
-from app.core.template import Template, TemplateUnreadable, read_template, template_folder
+from app.core.template import Crew, Template, TemplateUnreadable
+from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
-from worker.belts import planner
+from worker.belts import planner, rule_plan
 from worker.belts.proving import scratch
 from worker.belts.reading_up import NotReady, ReadUp, read
 from worker.box.checks import Ground, discover
 from worker.evidence.trace import Trace
 from worker.github.reader import Reader
+from worker.repo.mirror import Mirror
 from worker.repo.snapshot import Snapshot
 from worker.shop import Done, Shop
 
 
 def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
-    """1 read GitHub and fetch, 2 give the token back, 3 let the planner work, 4 keep the plan."""
+    """1 the template, 2 read GitHub and fetch, 3 give the token back, 4 make the plan, 5 keep it."""
     assert isinstance(claim.effect, DraftPlan)
     version, policy = claim.effect.version, claim.state.policy or Policy()
-    template = _template(claim.state, policy)
-    if isinstance(template, str):
-        return [PlanNotPossible(at=shop.clock(), version=version, reason=template)], "no template"
-    shop.warm()
+    chosen = _template(shop, claim.state, policy)
+    if isinstance(chosen, Refused):
+        reason, remedy = chosen.reason, chosen.remedy
+        return [PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy)], "no template"
+    template, crew = chosen
+    if crew is not None:
+        shop.warm()
     with shop.line(claim) as line:
         known = read(Reader(line.connection, line.repository), claim.state.request)
         if isinstance(known, ReadUp):
@@ -40,42 +47,90 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
         fact = PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy, stale=stale)
         return [fact], reason
     task = planner.Task(claim.state.request, version, claim.effect.wish, known)
-    meter = Meter(_cap(template, policy))
+    room = _Room(shop, trace, template, policy, mirror)
+    ending, spent = _by_rule(task, room) if crew is None else _by_models(task, room, crew)
+    if isinstance(ending, planner.Drafted):
+        shop.ledger.put_plan(claim.run, ending.plan)
+    until = shop.clock() + timedelta(days=policy.approve.days)
+    ended = planner.as_fact(ending, task, spent, shop.clock(), until)
+    return [ended.model_copy(update={"template": template.pin()})], type(ending).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """Where one plan is made."""
+
+    shop: Shop
+    trace: Trace
+    template: Template
+    policy: Policy
+    mirror: Mirror
+
+
+def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.Ending, Spent]:
+    shop, meter = room.shop, Meter(_cap(room.template, room.policy))
     with ExitStack() as stack:
-        snapshot = stack.enter_context(Snapshot(mirror, known.base_commit))
+        snapshot = stack.enter_context(Snapshot(room.mirror, task.read.base_commit))
         tree = stack.enter_context(scratch()) / "tree"
         snapshot.export(tree)
-        models = shop.models
         desk = planner.Desk(
-            template=template,
-            policy=policy,
-            pins=ModelPins(planner=models.planner, executor=models.executor, reviewer=models.planner),
-            planner=shop.model(models.planner, "planner", trace),
-            scout=shop.model(models.scout, "scout", trace),
+            template=room.template,
+            policy=room.policy,
+            pins=ModelPins(planner=crew.planner, executor=crew.executor, reviewer=crew.reviewer),
+            planner=shop.model(crew.planner, "planner", room.trace),
+            scout=shop.model(crew.scout, "scout", room.trace),
             snapshot=snapshot,
             symbols=shop.symbols,
             checks=discover(tree),
             ground=Ground(tree),
             shelf=shop.ledger,
-            trace=trace,
+            trace=room.trace,
         )
-        ending = planner.draft(task, desk, meter)
-    if isinstance(ending, planner.Drafted):
-        shop.ledger.put_plan(claim.run, ending.plan)
-    until = shop.clock() + timedelta(days=policy.approve.days)
-    return [planner.as_fact(ending, task, meter.spent, shop.clock(), until)], type(ending).__name__
+        return planner.draft(task, desk, meter), meter.spent
 
 
-def _template(state: State, policy: Policy) -> Template | str:
+def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Spent]:
+    with ExitStack() as stack:
+        snapshot = stack.enter_context(Snapshot(room.mirror, task.read.base_commit))
+        tree = stack.enter_context(scratch()) / "tree"
+        snapshot.export(tree)
+        desk = rule_plan.RuleDesk(room.template, room.policy, snapshot, discover(tree))
+        return rule_plan.draft(task, desk), Spent()
+
+
+def _template(shop: Shop, state: State, policy: Policy) -> tuple[Template, Crew | None] | Refused:
+    """The template that the label's word names, in this run's version, with its models by name; no crew for a rule."""
     word = state.request.label_word
-    name = policy.templates.get(word)
-    if name is None:
+    asked = policy.templates.get(word)
+    if asked is None:
         known = ", ".join(f"`{one}`" for one in policy.templates if one)
-        return f"The label's word `{word}` names no template; the words are: {known}."
+        return Refused(f"The label's word `{word}` names no template; the words are: {known}.")
+    chosen = choose(asked, state.request.run, shop.shelf.versions(), shop.settings.templates.rules)
+    if isinstance(chosen, Refused):
+        return chosen
     try:
-        return read_template(template_folder(name))
+        template = shop.shelf.read(chosen.name, chosen.version)
     except TemplateUnreadable as error:
-        return str(error)
+        return Refused(str(error))
+    if template.rule is not None:
+        return template, None
+    crew = _crew(shop, template)
+    return crew if isinstance(crew, Refused) else (template, crew)
+
+
+def _crew(shop: Shop, template: Template) -> Crew | Refused:
+    models = shop.settings.model
+    if models is None:
+        return Refused(
+            f"The template `{template.name}` needs a model, and this installation has none.",
+            "Templates that apply a rule work without.",
+        )
+    named = {role: models.named(word) for role, word in template.models}
+    missing = [word for role, word in template.models if named[role] is None]
+    if missing:
+        words = f"The template `{template.name}` asks for the model `{missing[0]}`."
+        return Refused(words, "The operator's list of models does not hold it.")
+    return Crew.model_validate(named)
 
 
 def _cap(template: Template, policy: Policy) -> Cap:

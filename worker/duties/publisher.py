@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Mapping
 
-from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, React, Say, Slot
+from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, React, ReportSaying, Say, Slot
 from app.core.facts import Said
 from app.core.patch import Patch
 from app.core.plan import Plan
-from app.core.report import Report
-from app.core.run import Built
+from app.core.report import Findings, Report
+from app.core.run import Built, Reporting
 from app.ledger.outcomes import Claim, RunView
 from worker.belts import publisher
 from worker.evidence.trace import Trace
@@ -43,6 +43,7 @@ def say(shop: Shop, claim: Claim, trace: Trace) -> Done:
         marker_key=shop.ledger.marker_key(),
         repository_url=shop.repository_url(view.state.request),
         older_plans=_older_plans(view),
+        findings=_findings(shop, claim.effect),
     )
     with shop.line(claim) as line:
         told = publisher.say(_commenter(line), claim.effect, script, shop.clock())
@@ -78,9 +79,17 @@ def _view(shop: Shop, claim: Claim) -> RunView:
 
 
 def _plan_to_say(shop: Shop, effect: Say, view: RunView) -> Plan | None:
+    if isinstance(effect.saying, ReportSaying) and isinstance(view.state, Reporting):
+        return shop.approved_plan(view.state)
     if not isinstance(effect.saying, PlanSaying):
         return None
     return shop.ledger.plan(view.id, effect.saying.version)
+
+
+def _findings(shop: Shop, effect: Say) -> Findings | None:
+    if not isinstance(effect.saying, ReportSaying):
+        return None
+    return Findings.model_validate_json(shop.kept(effect.saying.findings_ref))
 
 
 def _older_plans(view: RunView) -> tuple[str, ...]:

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 
 from app.core.patch import ChangeKind
 from app.core.paths import shown
-from app.core.plan import MoveFile
-from app.core.plan import Step as PlanStep
+from app.core.plan import FileStep, MoveFile
 from app.core.verdict import Refused
 from worker.repo.tree import Tree
 
@@ -27,7 +26,7 @@ class Fence:
     beside: Callable[[str], bool] = _nowhere
 
     @classmethod
-    def of(cls, step: PlanStep, beside: Callable[[str], bool] = _nowhere) -> "Fence":
+    def of(cls, step: FileStep, beside: Callable[[str], bool] = _nowhere) -> "Fence":
         """The fence of one step of a plan."""
         moves = {step.path: step.to} if isinstance(step, MoveFile) else {}
         return cls({step.path: step.kind}, moves, beside)
