@@ -78,6 +78,8 @@ def alarmed_lines(lines: list[str]) -> set[int]:
 
     Whole batches are searched for each word, which is many times faster than each line for all words.
     """
+    if not lines:
+        return set()
     text = "\n".join(lines).lower()
     ends = list(accumulate(len(line) + 1 for line in lines))
     if len(text) + 1 != ends[-1]:

@@ -21,9 +21,8 @@ _BACKSPACED = re.compile(r"[^\x08\n]\x08")
 
 # What a CI service writes before each line: `job TAB step TAB`, and a time to the tenth of a microsecond.
 _STAMP = re.compile(
-    r"^(?:[^\t\n]{1,200}\t[^\t\n]{1,200}\t)?\ufeff?(?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z ?"
-    r"|\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\] ?)",
-    re.MULTILINE,
+    r"(?:\ufeff?|[^\t]{1,200}+\t[^\t]{1,200}+\t\ufeff?)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{7}Z ?"
+    r"|\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z\] ?"
 )
 _STAMPED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}")
 # A title between rulers: `_____ title _____`. Three signs are enough of each.
@@ -70,16 +69,23 @@ def cleaned_batches(chunks: Iterable[str | bytes]) -> Iterator[list[str]]:
     """
     for text in _whole_lines(chunks):
         plain = plain_output(text)
-        if _STAMPED.search(plain, 0, _PROBE):
-            plain = _STAMP.sub("", plain)
         lines = plain.split("\n")
+        if _STAMPED.search(plain, 0, _PROBE):
+            lines = [_unstamped(line) for line in lines]
         if "_____ " in plain or "===== " in plain:
-            lines = [
-                _RULED.sub(lambda found: found.group()[:3], line) if line[:6] in _RULERS else line for line in lines
-            ]
+            lines = [_RULED.sub(_three, line) if line[:6] in _RULERS else line for line in lines]
         if len(plain) > _JSON_LINE * len(lines) or any(len(line) > _JSON_LINE for line in lines):
             lines = [part for line in lines for part in (laid_out(line) if len(line) > _JSON_LINE else (line,))]
         yield lines
+
+
+def _unstamped(line: str) -> str:
+    stamp = _STAMP.match(line)
+    return line if stamp is None else line[stamp.end() :]
+
+
+def _three(ruler: re.Match[str]) -> str:
+    return ruler.group()[:3]
 
 
 def _whole_lines(chunks: Iterable[str | bytes]) -> Iterator[str]:

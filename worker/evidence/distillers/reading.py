@@ -20,6 +20,11 @@ LINES_AFTER = 3
 LEAST_APART = 3
 """Lines within which a traceback belongs to the failing test named above it."""
 
+_SIGNS: dict[str, list[Kind]] = {}
+for _kind in KINDS:
+    for _key in sorted({sign[:2] for sign in _kind.signs}):
+        _SIGNS.setdefault(_key, []).append(_kind)
+
 _BELONGING = frozenset({Role.PLACE, Role.DETAIL})
 _ATTACHED = frozenset({Role.MESSAGE, Role.PLACE, Role.DETAIL, Role.FRAME})
 
@@ -35,23 +40,23 @@ class Reading:
         self._limit = limit
         self._pool = Pool(max(SMALLEST_KEPT, KEPT_SHARE * limit))
         self._ends = Ends()
-        self._asleep = list(KINDS)
-        self._signs: dict[str, list[Kind]] = {}
-        self._awake: list[tuple[Kind, Reader]] = []
+        self._awake: dict[str, Reader] = {}
         self._always = [kind.reader() for kind in ALWAYS]
-        self._readers: list[Reader] = []
+        self._readers: list[Reader] = list(self._always)
         self._seen: set[int] = set()
         self._after = 0
         self._kept = -1
         self._block = 0
         self._opened = -LONGEST_BLOCK
         self._first: Mark | None = None
-        self._wake([kind for kind in KINDS if kind.name == hint])
+        for kind in KINDS:
+            if kind.name == hint:
+                self._wake(kind)
 
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of output that were met."""
-        return tuple(kind.name for kind, _ in self._awake)
+        return tuple(kind.name for kind in KINDS if kind.name in self._awake)
 
     @property
     def length(self) -> int:
@@ -62,34 +67,45 @@ class Reading:
         """Takes the next lines."""
         self._keep_whole(batch)
         self._look_for_signs(batch)
-        alarmed = alarmed_lines(batch)
+        roles = self._asked(batch)
+        alarmed = alarmed_lines([line for line, role in zip(batch, roles, strict=True) if role is None])
+        start, blank, unclaimed = self.lines, 0, -1
         quiet = bytearray(len(batch))
-        asked = [reader.role for reader in self._readers]
-        blank, start, never = 0, self.lines, Role.NEVER
-        for at, line in enumerate(batch):
-            if not line or line.isspace():
-                blank += 1
-                continue
-            for ask in asked:
-                role = ask(line)
-                if role is not None:
-                    break
-            else:
-                role = None
-            if role is never:
+        for at, role in enumerate(roles):
+            line = batch[at]
+            if role is None:
+                unclaimed += 1
+                if not line or line.isspace():
+                    blank += 1
+                    continue
+                if unclaimed in alarmed:
+                    before = batch[at - 1] if at and not quiet[at - 1] else ""
+                    self._alarming(Mark(start + at, line, Role.ALARM, self._block, blank), before)
+                elif self._after:
+                    self._following(Mark(start + at, line, Role.CONTEXT, self._block, blank))
+            elif role is Role.NEVER:
                 quiet[at] = 1
-            elif role is not None:
+            else:
                 self._claimed(Mark(start + at, line, role, self._block, blank))
-            elif at in alarmed:
-                before = batch[at - 1] if at and not quiet[at - 1] else ""
-                self._alarming(Mark(start + at, line, Role.ALARM, self._block, blank), before)
-            elif self._after:
-                self._following(Mark(start + at, line, Role.CONTEXT, self._block, blank))
             blank = 0
         self._ends.add(start, batch, quiet)
         self.lines += len(batch)
         filled = next((at for at in range(len(batch) - 1, -1, -1) if batch[at]), None)
         self._empty = self._empty + len(batch) if filled is None else len(batch) - 1 - filled
+
+    def _asked(self, batch: list[str]) -> list[Role | None]:
+        """What the readers say of each line, the first that knows it; None also for blank lines."""
+        asked = [reader.role for reader in self._readers]
+        roles: list[Role | None] = []
+        for line in batch:
+            role = None
+            if line and not line.isspace():
+                for ask in asked:
+                    role = ask(line)
+                    if role is not None:
+                        break
+            roles.append(role)
+        return roles
 
     def _keep_whole(self, batch: list[str]) -> None:
         if self.whole is None:
@@ -100,23 +116,17 @@ class Reading:
             self.whole = None
 
     def _look_for_signs(self, batch: list[str]) -> None:
+        signs = _SIGNS
         for line in batch:
             start = line.lstrip()
-            for kind in self._signs.get(start[:2], ()):
-                if start.startswith(kind.signs) and kind.proof.match(start):
-                    self._wake([kind])
-                    break
+            for kind in signs.get(start[:2], ()):
+                if kind.name not in self._awake and start.startswith(kind.signs) and kind.proof.match(start):
+                    self._wake(kind)
 
-    def _wake(self, kinds: list[Kind]) -> None:
-        for kind in kinds:
-            self._asleep.remove(kind)
-            self._awake.append((kind, kind.reader()))
-        self._awake.sort(key=lambda each: KINDS.index(each[0]))
-        self._readers = [reader for _, reader in self._awake] + self._always
-        self._signs = {}
-        for kind in self._asleep:
-            for key in {sign[:2] for sign in kind.signs}:
-                self._signs.setdefault(key, []).append(kind)
+    def _wake(self, kind: Kind) -> None:
+        self._awake[kind.name] = kind.reader()
+        awake = [self._awake[each.name] for each in KINDS if each.name in self._awake]
+        self._readers = [*awake, *self._always]
 
     def _claimed(self, mark: Mark) -> None:
         role = mark.role
@@ -164,7 +174,7 @@ class Reading:
         for mark in self._ends.marks():
             kept.setdefault(mark.number, mark)
         marks = [kept[number] for number in sorted(kept)]
-        for _, reader in self._awake:
+        for reader in self._readers:
             reader.settle(marks)
         place(marks)
         return marks
