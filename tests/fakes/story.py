@@ -221,7 +221,7 @@ class Story(House):
         self.watch.close()
         self.mint.tidy()
         used = {one["token"] for one in self.control.journal()}
-        now = self.now().timestamp()
+        now = (self.now() - self.fast).timestamp()
         living = [one for one in self.control.tokens() if not one["revoked"] and one["expires"] > now]
         assert [one for one in living if one["token"] in used] == []
         assert len(living) == lost, living
@@ -237,7 +237,7 @@ class Story(House):
             assert writing == []
         else:
             # The twin's books hold whole seconds.
-            assert [one for one in writing if one["minted"] < int(approved.timestamp())] == []
+            assert [one for one in writing if one["minted"] < int((approved - self.fast).timestamp())] == []
 
     def _approved_at(self, run: str) -> datetime | None:
         view = self.ledger.run(run)

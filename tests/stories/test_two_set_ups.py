@@ -1,0 +1,253 @@
+"""The product as its own processes: on SQLite with folders for a queue; on PostgreSQL, Redis and a mint on the network."""
+
+import os
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.core.belts import Belt
+from app.core.run import Proposed, Published, State
+from app.ledger import migrate, open_ledger
+from infra.scripted_model.server import ScriptedModel
+from infra.twin.twin import AppWish, Twin
+from tests.fakes.greeting import FILES, ISSUE, PLAN, SCRIPT, calls, planning, script
+from tests.fakes.household import REPO, SECRET, app_key
+from worker.box.processes import Process, start_process
+from worker.up import Household
+
+pytestmark = [pytest.mark.needs_userns, pytest.mark.slow]
+
+PATIENCE_SECONDS = 90.0
+Tend = Callable[[], object]
+
+
+class World:
+    """GitHub and the model, people, and the environment that the product's processes are made from."""
+
+    def __init__(self, folder: Path, ledger_url: str, the_script: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.twin = Twin.start(folder / "twin", AppWish(public_key=app_key()[1]))
+        self.control = self.twin.control
+        self.model = ScriptedModel.start(the_script)
+        self.ledger_url = ledger_url
+        self.logs = folder / "logs"
+        self.logs.mkdir()
+        self.tend: Tend = lambda: None
+        port = free_port()
+        self.web_url = f"http://127.0.0.1:{port}"
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "GITHUB_API_URL": self.twin.url,
+            "GITHUB_APP_ID": str(self.twin.app.id),
+            "GITHUB_PRIVATE_KEY": app_key()[0],
+            "GITHUB_WEBHOOK_SECRET": SECRET,
+            "ANTHROPIC_API_KEY": "a key for stories",
+            "ANTHROPIC_BASE_URL": self.model.url,
+            "DATABASE_URL": ledger_url,
+            "COUNTERSIGN_DATA_DIR": str(folder / "data"),
+            "COUNTERSIGN_SWEEP_SECONDS": "0.5",
+            "COUNTERSIGN_WATCH_SECONDS": "0.2",
+            "COUNTERSIGN_LEASE_SECONDS": "2",
+            "PORT": str(port),
+        }
+        self.control.set_hook(f"{self.web_url}/webhooks/github", SECRET)
+        for login in ("mira", "olga"):
+            self.control.add_user(login)
+        self.control.add_repo(REPO, FILES, collaborators={"mira": "maintain"})
+        self.control.install("acme")
+        title, _, body = ISSUE.partition("\n")
+        self.control.open_issue(REPO, "olga", title, body)
+
+    def ready(self) -> bool:
+        """Whether the web process takes deliveries."""
+        try:
+            with httpx.Client(trust_env=False, timeout=5) as client:
+                return client.get(f"{self.web_url}/readyz").status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def state(self) -> State | None:
+        """Where the issue's run stands; None before there is one."""
+        ledger = open_ledger(self.ledger_url)
+        try:
+            runs = ledger.runs()
+            view = ledger.run(runs[0].id) if runs else None
+            return view.state if view else None
+        finally:
+            ledger.close()
+
+    def until(self, what: Callable[[], object]) -> None:
+        """Waits until it is so, and keeps the processes going meanwhile."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not what():
+            self.tend()
+            assert time.monotonic() < deadline, self.told()
+            time.sleep(0.05)
+
+    def at_rest(self) -> bool:
+        """Nothing is owed and no token lives."""
+        ledger = open_ledger(self.ledger_url)
+        try:
+            return ledger.debts() == () and all(one["revoked"] for one in self.control.tokens())
+        finally:
+            ledger.close()
+
+    def told(self) -> str:
+        """What is said to whoever looks for the reason."""
+        logs = {path.name: path.read_text("utf-8", "replace")[-1500:] for path in self.logs.iterdir()}
+        return f"{self.state()}\n{logs}"
+
+    def close(self) -> None:
+        self.model.stop()
+        self.twin.stop()
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Whatever runs with this story's data folder in its environment, by its command line."""
+    found = []
+    for place in Path("/proc").iterdir():
+        try:
+            if place.name.isdigit() and str(folder / "data").encode() in (place / "environ").read_bytes():
+                found.append((place / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue
+    return found
+
+
+@contextmanager
+def on_one_machine(world: World) -> Iterator[Household]:
+    """As `countersign up` does it: the belts inherit their lines to the mint."""
+    household = Household(world.env, world.logs)
+    household.start()
+    world.tend = household.tend
+    try:
+        yield household
+    finally:
+        household.stop()
+
+
+@contextmanager
+def over_the_network(world: World) -> Iterator[dict[str, Process]]:
+    """Each process by itself, with only what it may hold; the belts prove themselves to the mint."""
+    migrate(world.ledger_url)
+    port = free_port()
+    common = {name: world.env[name] for name in world.env if name.startswith(("PATH", "DATABASE", "CELERY", "COUNTER"))}
+    github = {"GITHUB_API_URL": world.env["GITHUB_API_URL"]}
+    models = {name: world.env[name] for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")}
+    credentials = {belt: secrets.token_hex(16) for belt in Belt}
+    holds = {
+        "mint": github
+        | {name: world.env[name] for name in ("GITHUB_APP_ID", "GITHUB_PRIVATE_KEY")}
+        | {f"COUNTERSIGN_MINT_CREDENTIAL_{belt.upper()}": credentials[belt] for belt in Belt}
+        | {"COUNTERSIGN_MINT_LISTEN": f"127.0.0.1:{port}"},
+        "web": {name: world.env[name] for name in ("GITHUB_WEBHOOK_SECRET", "PORT")},
+        "beat": {},
+    }
+    words = {"mint": ["worker.main", "mint"], "web": ["app.main"], "beat": ["worker.main", "beat"]}
+    for belt in Belt:
+        line = {"COUNTERSIGN_MINT": f"127.0.0.1:{port}", "COUNTERSIGN_MINT_CREDENTIAL": credentials[belt]}
+        holds[belt.value] = github | line | (models if belt is not Belt.PUBLISHER else {})
+        words[belt.value] = ["worker.main", "worker", belt.value]
+    with ExitStack() as stack:
+        started = {}
+        for name, said in words.items():
+            environment = common | holds[name]
+            process = start_process([sys.executable, "-m", *said], environment, log=world.logs / f"{name}.log")
+            stack.callback(ended, process)
+            started[name] = process
+        world.tend = lambda: [world_stands(world, started)]
+        yield started
+
+
+def world_stands(world: World, started: Mapping[str, Process]) -> None:
+    """Nobody ends by itself."""
+    assert [name for name, process in started.items() if process.poll() is not None] == [], world.told()
+
+
+def ended(process: Process) -> None:
+    process.terminate()
+    if process.wait(20) is None:
+        process.kill()
+        process.wait(5)
+
+
+def label_to_draft(world: World, approve: Callable[[int], object]) -> None:
+    """The main story, as the clock runs."""
+    world.until(world.ready)
+    world.control.label(REPO, 1, "countersign", "mira")
+    world.until(lambda: isinstance(state := world.state(), Proposed) and state.proposal.comment_id)
+    proposed = world.state()
+    assert isinstance(proposed, Proposed) and proposed.proposal.comment_id
+    before = len([one for one in world.control.tokens() if one["permissions"].get("contents") == "write"])
+    assert before == 0
+    approve(proposed.proposal.comment_id)
+    world.until(lambda: isinstance(world.state(), Published))
+    world.until(world.at_rest)
+    (pull,) = world.control.pulls(REPO)
+    assert pull["draft"] is True and pull["body"].startswith("Fixes #1")
+    assert b"hello" in world.control.branch_files(REPO, pull["head"]["ref"])["greet.sh"]
+    writing = [one for one in world.control.tokens() if one["permissions"].get("contents") == "write"]
+    assert len(writing) == 1 and writing[0]["repository_ids"] == [pull["base"]["repo"]["id"]]
+
+
+@pytest.fixture
+def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
+    made: list[World] = []
+
+    def make(ledger_url: str = f"sqlite:///{tmp_path / 'data' / 'ledger.db'}", the_script: Any = SCRIPT) -> World:
+        made.append(World(tmp_path, ledger_url, the_script))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.close()
+
+
+def test_on_one_machine_with_sqlite_and_folders(make_world: Callable[..., World]) -> None:
+    world = make_world()
+    with on_one_machine(world):
+        assert len(processes_of(world.folder)) >= 6
+        label_to_draft(world, lambda comment: world.control.react(comment, "+1", "mira"))
+    assert processes_of(world.folder) == []
+
+
+def test_on_several_machines_with_postgresql_redis_and_a_mint_on_the_network(
+    make_world: Callable[..., World], postgres_url: str, redis_url: str
+) -> None:
+    world = make_world(postgres_url)
+    world.env["CELERY_BROKER_URL"] = redis_url
+    with over_the_network(world):
+        label_to_draft(world, lambda _: world.control.comment(REPO, 1, "/approve", "mira"))
+    assert processes_of(world.folder) == []
+
+
+def test_a_belt_that_is_killed_while_it_plans_is_followed_by_another(make_world: Callable[..., World]) -> None:
+    """Case QU-02, the whole worker: the run goes on, and nothing is done twice."""
+    slow = planning({**calls(("list_files", {})), "delay": 3.0}, calls(("submit_plan", PLAN)))
+    world = make_world(the_script=script(slow))
+    with on_one_machine(world) as household:
+        world.until(world.ready)
+        world.control.label(REPO, 1, "countersign", "mira")
+        world.until(lambda: world.model.requests)
+        os.kill(household.members["planner"].process.pid, signal.SIGKILL)
+        world.until(lambda: isinstance(state := world.state(), Proposed) and state.proposal.comment_id)
+        ours = [one for one in world.control.comments(REPO, 1) if one["user"]["login"].endswith("[bot]")]
+        assert sum(one["body"].startswith("### Plan") for one in ours) == 1
+        world.control.comment(REPO, 1, "/reject", "mira")
+        world.until(world.at_rest)
+    assert processes_of(world.folder) == []
