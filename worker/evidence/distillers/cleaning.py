@@ -9,13 +9,12 @@ LINE_LIMIT = 65_536
 """Characters of one line; of a longer one both ends stay, with the number of characters between them."""
 
 # Terminal sequences: OSC (a title or a link) up to its end, CSI (colours, cursor), other two-character escapes.
+# One set comes first, so that text without any is skipped at full speed.
 _TERMINAL = re.compile(
-    r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
-    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?"
-    r"|\x1b[PX^_][^\x1b\n]*(?:\x1b\\)?"
-    r"|\x1b[ -/]*[0-~]?"
+    r"[\x1b\x9b\x9d](?:(?:(?<=\x9d)|(?<=\x1b)\])[^\x07\x1b\x9c\n]*(?:\x07|\x1b\\|\x9c)?"
+    r"|(?:(?<=\x9b)|(?<=\x1b)\[)[0-?]*[ -/]*[@-~]?"
+    r"|(?<=\x1b)(?:[PX^_][^\x1b\n]*(?:\x1b\\)?|[ -/]*[0-~]?))"
 )
-_ESCAPE = re.compile(r"[\x1b\x9b\x9d]")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _BACKSPACED = re.compile(r"[^\x08\n]\x08")
 
@@ -42,8 +41,7 @@ def plain_output(text: str) -> str:
         return text
     if "\r" in text:
         text = text.replace("\r\n", "\n")
-    if _ESCAPE.search(text):
-        text = _TERMINAL.sub("", text)
+    text = _TERMINAL.sub("", text)
     if "\x08" in text:
         text = _backspaced(text)
     if "\r" in text:
