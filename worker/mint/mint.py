@@ -53,7 +53,7 @@ class Mint:
         """1 the ledger's rules, 2 for a grant: GitHub asked again, 3 the token. An effect has one token at a time."""
         view = self._ledger.run(asked.run)
         if view is None:
-            nowhere = Place(asked.run[:80], asked.effect_id, 0, "", 0, caller, "unknown")
+            nowhere = Place(asked.run, asked.effect_id, 0, "", 0, caller, "unknown")
             return self._denied(nowhere, Refused("There is no such run."))
         row = next((one for one in view.effects if one.id == asked.effect_id), None)
         request = view.state.request
@@ -107,6 +107,10 @@ class Mint:
     def hung_up(self, caller: Caller) -> None:
         """Nobody is there any more to use the tokens that were handed out over this line: they are ended."""
         self._purse.end_where(lambda place: place.caller == caller)
+
+    def look_back(self) -> None:
+        """The log says which tokens an earlier mint left alive, since nobody can revoke those: they age out."""
+        self._purse.look_back()
 
     def tidy(self) -> None:
         """Ends the tokens whose effect is settled or not claimed any more, and the old ones of watching."""

@@ -126,6 +126,12 @@ class Purse:
         for mint_id in chosen:
             self.end(mint_id)
 
+    def look_back(self) -> None:
+        """The log names the tokens in the ledger that live and are not in here."""
+        for one in self._ledger.live_mints(self._clock()):
+            words = "token %s (%s of %s) was left alive by an earlier mint and lives until %s"
+            _LOG.error(words, one.id, one.purpose, one.run, f"{one.expires_at:%H:%M:%S} UTC")
+
     def tidy(self, outlived: Callable[[Place, float], bool]) -> None:
         """Ends what was to end and has not, and what `outlived` says so of, given its place and age in seconds."""
         with self._lock:

@@ -103,6 +103,7 @@ class MintServer:
 
     def run_until_stopped(self) -> None:
         """Tidies until `stop` is called, then ends every token."""
+        self._mint.look_back()
         while not self._stopping.wait(TIDY_SECONDS):
             try:
                 self._mint.tidy()

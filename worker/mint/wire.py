@@ -12,6 +12,10 @@ FRAME_SECONDS = 10.0
 """How long a frame may take once it has begun."""
 
 
+Number = Annotated[int, Field(ge=0, lt=2**53)]
+"""An id, or a count: what every database here can hold and JSON carries exactly."""
+
+
 class _Word(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
@@ -41,16 +45,16 @@ class Cut(_Word):
     """Asks for the token of one claimed effect."""
 
     kind: Literal["cut"] = "cut"
-    run: str
-    effect_id: int
-    fence: int
+    run: Annotated[str, Field(max_length=80)]
+    effect_id: Number
+    fence: Number
 
 
 class Watch(_Word):
     """Asks for the token with which reactions on waiting plan comments are read in one repository."""
 
     kind: Literal["watch"] = "watch"
-    repository_id: int
+    repository_id: Number
 
 
 class Release(_Word):

@@ -150,6 +150,9 @@ GARBAGE = {
     "nested deep": frame(b"[" * 60_000),
     "an unknown word": frame({"kind": "give", "all": True}),
     "one field too many": frame({"kind": "hello", "belt": "planner", "admin": True}),
+    "a number that no database holds": frame({"kind": "watch", "repository_id": 2**80}),
+    "a number below nothing": frame({"kind": "cut", "run": "r", "effect_id": -1, "fence": 1}),
+    "a name without end": frame({"kind": "cut", "run": "r" * 5_000, "effect_id": 1, "fence": 1}),
     "not UTF-8": frame(b'{"kind": "hello", "belt": "\xff"}'),
 }
 
@@ -282,7 +285,7 @@ def test_any_bytes_are_a_word_or_a_broken_line(content):
 
 
 WORDS = [
-    wire.Hello(belt="planner"), wire.Proof(mac="00"), wire.Cut(run="r", effect_id=2**53, fence=1),
+    wire.Hello(belt="planner"), wire.Proof(mac="00"), wire.Cut(run="r", effect_id=2**53 - 1, fence=1),
     wire.Watch(repository_id=2**40), wire.Release(mint_id="ü"),
 ]  # fmt: skip
 

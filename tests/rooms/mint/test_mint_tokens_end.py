@@ -7,6 +7,8 @@ from datetime import timedelta
 from app.core.belts import Belt, EffectKind
 from infra.twin.twin import AppWish, Twin
 from tests.fakes.household import app_key
+from tests.rooms.mint.conftest import CONNECTIONS
+from worker.mint.mint import Mint
 from worker.mint.wire import Denied, Done, Release, Token, Watch
 
 
@@ -107,11 +109,18 @@ def test_the_tokens_of_a_dead_worker_end_with_its_line(desk):
     assert len(desk.living()) == 1
 
 
+def test_a_mint_that_begins_names_the_tokens_that_a_killed_one_left_alive(desk, caplog):
+    token = desk.cut(desk.claim(desk.label(), EffectKind.DRAFT_PLAN))
+    Mint(desk.ledger, desk.identity, desk.twin.url, CONNECTIONS, desk.now).look_back()
+    assert caplog.records[-1].levelno == logging.ERROR
+    assert f"token {token.mint_id} (draft_plan of" in caplog.text and "earlier mint" in caplog.text
+
+
 def test_a_token_that_aged_out_is_replaced_by_one_new_one(desk):
-    desk.control.set_tokens(seconds=1)
+    desk.control.set_tokens(seconds=60)
     claim = desk.claim(desk.label(), EffectKind.DRAFT_PLAN)
     first = desk.cut(claim)
-    desk.control.set_clock(2)
+    desk.control.set_clock(61)
     second = desk.cut(claim)
     assert first.value != second.value
     assert [one.id for one in desk.ledger.mints() if one.revoked_at] == [first.mint_id]
