@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from app.packs import add_templates
 from app.settings import SettingsWrong, environment, ledger_settings, made_data_dir
 
 ACTING = ("up", "worker", "mint", "beat", "distill")
@@ -67,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="one run, fact by fact")
     show.add_argument("run")
     show.set_defaults(do=_show)
+    add_templates(commands.add_parser("templates", help="the plan templates: list them, or diff, validate, scores"))
     return parser
 
 

@@ -61,7 +61,7 @@ def _notices(proposal: Proposal) -> list[str]:
 def _reason(plan: Plan) -> str:
     if plan.rule is not None:
         return f"**The rule**\n\n{_rule(plan.rule)}"
-    lead = "What is known so far." if plan.questions() else "What is wrong, we think."
+    lead = "What is known so far." if plan.questions() else "Why, we think."
     return f"**{lead}** {inline(plan.hypothesis, 3_000)}"
 
 

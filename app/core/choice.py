@@ -71,9 +71,15 @@ def current_version(name: str, versions: tuple[str, ...], rules: VersionRules) -
     candidate = rules.candidates.get(name)
     for version in reversed(versions):
         is_candidate = candidate is not None and candidate.version == version and rules.pins.get(name) != version
-        if _allowed(name, version, rules) and not is_candidate:
+        if is_allowed(name, version, rules) and not is_candidate:
             return version
     return Refused(f"The operator's settings allow no version of the template `{name}` that is here.")
+
+
+def is_allowed(name: str, version: str, rules: VersionRules) -> bool:
+    """Whether the operator's pins and bounds admit this version."""
+    within = name not in rules.bounds or _numbers(version) <= _numbers(rules.bounds[name])
+    return within and rules.pins.get(name, version) == version
 
 
 def read_rules(versions: str, candidates: str) -> VersionRules | Refused:
@@ -102,16 +108,11 @@ def ordered(versions: Iterable[str]) -> tuple[str, ...]:
 def _pinned(name: str, pin: str, versions: tuple[str, ...], rules: VersionRules) -> Chosen | Refused:
     if pin not in versions:
         return Refused(f"There is no version {pin} of the template `{name}`. There are: {', '.join(versions)}.")
-    if not _allowed(name, pin, rules):
-        allowed = [version for version in versions if _allowed(name, version, rules)]
+    if not is_allowed(name, pin, rules):
+        allowed = [version for version in versions if is_allowed(name, version, rules)]
         words = f"There may be used: {', '.join(allowed)}." if allowed else ""
         return Refused(f"The operator's settings do not allow version {pin} of the template `{name}`.", words)
     return Chosen(name, pin, Why.PINNED)
-
-
-def _allowed(name: str, version: str, rules: VersionRules) -> bool:
-    within = name not in rules.bounds or _numbers(version) <= _numbers(rules.bounds[name])
-    return within and rules.pins.get(name, version) == version
 
 
 def _percentile(run: str, name: str) -> int:

@@ -34,7 +34,8 @@ _TEST_NAME = re.compile(
 _MANIFESTS = frozenset(
     {
         "build.gradle", "build.gradle.kts", "build.sbt", "cargo.toml", "cmakelists.txt", "composer.json",
-        "conanfile.py", "conanfile.txt", "deno.json", "directory.packages.props", "environment.yml", "gemfile", "go.mod",
+        "conanfile.py", "conanfile.txt", "deno.json", "directory.packages.props", "environment.yml", "gemfile",
+        "go.mod",
         "libs.versions.toml", "meson.build", "mix.exs", "module.bazel", "package.json", "package.swift", "pipfile",
         "pom.xml", "pubspec.yaml", "pyproject.toml", "setup.cfg", "setup.py", "vcpkg.json",
     }
@@ -69,6 +70,7 @@ def plan_fits(plan: Plan, template: Template, policy: Policy) -> Verdict:
     verdicts += [_kind_allowed(step, template) for step in plan.steps]
     verdicts += [_demanded(must, plan) for must in template.must_have]
     verdicts += [_enough_checks(plan, template), _no_hosts(plan), _one_step_a_path(plan)]
+    verdicts.append(_at_most("steps", len(plan.steps), template.limits.steps))
     verdicts.append(_budget_allowed(plan, template.budget.execution.most, policy))
     return all_of(*verdicts)
 

@@ -8,10 +8,24 @@ from enum import StrEnum
 from pathlib import Path
 
 from app.core.choice import ordered
-from app.core.template import HOME, Template, TemplateUnreadable, read_template
+from app.core.template import HOME, Prompts, Template, TemplateUnreadable, read_template
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 _VERSION = re.compile(r"\d+\.\d+\.\d+")
+
+
+MARKS = ("<untrusted-text", "</untrusted-text")
+"""What stands around text that is data; every prompt has to say what they mean."""
+
+_CHANGING = "read_file search replace create_file delete_file move_file step_done cannot"
+_READING = "list_files search symbols read_file history"
+TOOLS: Mapping[str, str] = {
+    "planner": f"{_READING} reopen scout submit_plan ask_author give_up",
+    "executor": _CHANGING,
+    "reviewer": "search read_file review",
+    "scout": f"{_READING} report",
+}
+"""The tools that each role is given, which its prompt has to name."""
 
 
 class Standing(StrEnum):
@@ -74,3 +88,29 @@ class Shelf:
             for folder in sorted(home.glob("*/*"))
             if folder.is_dir() and _NAME.fullmatch(folder.parent.name) and _VERSION.fullmatch(folder.name)
         )
+
+
+def doubts(template: Template) -> tuple[str, ...]:
+    """What makes a template that can be read unfit all the same: tools or marks that its prompts do not tell of."""
+    if template.rule is not None:
+        return ()
+    found = []
+    for role in Prompts.model_fields:
+        prompt, tools = getattr(template.prompts, role), TOOLS[role]
+        if role == "executor" and template.answers:
+            tools = f"{_READING} answer cannot"
+        unnamed = [tool for tool in tools.split() if f"`{tool}" not in prompt]
+        if unnamed:
+            found.append(f"The {role}'s prompt does not name its tools: {', '.join(unnamed)}.")
+        if not all(mark in prompt for mark in MARKS):
+            found.append(f"The {role}'s prompt does not say what the marks of data mean ({' … '.join(MARKS)}>).")
+    return tuple(found)
+
+
+def told_of(folder: Path) -> bool:
+    """Whether the change log beside a version's folder, `NAME/CHANGELOG.md`, has a heading for it."""
+    try:
+        log = (folder.parent / "CHANGELOG.md").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return re.search(rf"^## {re.escape(folder.name)}\b", log, re.MULTILINE) is not None

@@ -4,7 +4,6 @@ Templates are data in `plan_templates/NAME/VERSION/`. A released version is neve
 """
 
 import hashlib
-import re
 from collections.abc import Mapping
 from decimal import Decimal
 from enum import StrEnum
@@ -21,8 +20,6 @@ from app.core.rule import RuleKind
 HOME = Path(__file__).resolve().parents[2] / "plan_templates"
 """Beside the `app` package, in a checkout and in an installation alike."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
-_VERSION = re.compile(r"\d+\.\d+\.\d+")
 _SHEET = "template.yaml"
 
 Count = Annotated[int, Field(ge=0, le=100_000)]
@@ -221,20 +218,6 @@ def read_template(folder: Path) -> Template:
     if (template.name, template.version) != (folder.parent.name, folder.name):
         raise TemplateUnreadable(f"{folder.parent.name}/{folder.name} calls itself {template.name}/{template.version}.")
     return template
-
-
-def template_folder(name: str, version: str | None = None, home: Path = HOME) -> Path:
-    """The folder of a template, in its newest version unless one is named; raises `TemplateUnreadable`."""
-    versions = sorted(
-        (path for path in (home / name).glob("*") if _VERSION.fullmatch(path.name)) if _NAME.fullmatch(name) else (),
-        key=lambda path: tuple(map(int, path.name.split("."))),
-    )
-    for path in reversed(versions):
-        if version in (None, path.name):
-            return path
-    known = sorted(path.name for path in home.iterdir() if path.is_dir() and _NAME.fullmatch(path.name))
-    asked = name if version is None else f"{name} in version {version}"
-    raise TemplateUnreadable(f"There is no template {asked!r}. There are: {', '.join(known)}.")
 
 
 def _fits(usual: Cap, most: Cap) -> None:

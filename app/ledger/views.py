@@ -12,8 +12,9 @@ from app.core.belts import Belt
 from app.core.facts import Fact
 from app.core.news import Seen
 from app.core.run import Proposed
+from app.core.scoring import Score, score
 from app.ledger.engine import OnDatabase
-from app.ledger.folding import folded
+from app.ledger.folding import facts_of, folded
 from app.ledger.outcomes import DeliveryView, EffectView, FactView, RunSummary, RunView, WaitingProposal
 from app.ledger.schema import artifacts, deliveries, effects, facts, mints, repositories, runs, spans
 from app.ledger.written import effect_read, fact_read
@@ -91,6 +92,13 @@ class Views(OnDatabase):
             for row in connection.execute(asked):
                 keys.setdefault(row.run_id, []).append(row.key)
             return tuple(_waiting(connection.execute(told), keys, names))
+
+    def template_scores(self, limit: int = 2_000) -> tuple[Score, ...]:
+        """What became of the newest runs, by the template version that planned them."""
+        newest = select(runs.c.id).order_by(runs.c.opened_at.desc(), runs.c.id.desc()).limit(limit)
+        with self._database.reading() as connection:
+            found = list(connection.scalars(newest))
+            return score((told, folded(run, told)) for run in found if (told := facts_of(connection, run)))
 
     def repository(self, repository_id: int) -> Seen | None:
         """What the repository is called today, and through which installation it is reached."""

@@ -28,6 +28,7 @@ import yaml
 ROLES: Mapping[str, str] = {
     "submit_plan": "planner",
     "step_done": "executor",
+    "answer": "executor",
     "review": "reviewer",
     "report": "scout",
 }

@@ -9,11 +9,11 @@ from app.core.patch import FileChange, Patch
 from app.core.plan import Check, Expectation
 from app.core.policy import Policy, Spending
 from app.core.report import CheckRun, Report, When, checks_shown
-from app.core.template import read_template, template_folder
+from app.core.shelf import Shelf
 from app.core.verdict import Allowed, Refused
 from tests.fakes.plans import BASE, plan
 
-TEMPLATE = read_template(template_folder("bugfix"))
+TEMPLATE = Shelf().read("bugfix", "1.0.0")
 STEPS = [step.model_dump(mode="json") for step in plan().steps]
 
 

@@ -13,7 +13,6 @@ from app.core.template import (
     folder_digest,
     parse_template,
     read_template,
-    template_folder,
 )
 
 FILES = {path.name: path.read_text("utf-8") for path in (HOME / "bugfix" / "1.0.0").iterdir()}
@@ -65,14 +64,32 @@ def test_a_folder_must_bear_its_own_name(tmp_path):
         read_template(tmp_path / "bugfix" / "1.0.1")
 
 
-def test_the_newest_version_is_taken_by_number_unless_one_is_named(tmp_path):
-    for version in ("1.9.0", "1.10.0", "1.2.0", "notes"):
-        (tmp_path / "bugfix" / version).mkdir(parents=True)
-    assert template_folder("bugfix", home=tmp_path).name == "1.10.0"
-    assert template_folder("bugfix", "1.2.0", tmp_path).name == "1.2.0"
+SHEET = FILES["template.yaml"]
+NO_PROMPTS = {"template.yaml": SHEET[: SHEET.index("prompts:")]}
 
 
-@pytest.mark.parametrize(("name", "version"), [("feature", None), ("bugfix", "9.9.9"), ("../bugfix", None), ("", None)])
-def test_a_template_that_is_not_there_is_refused_with_those_that_are(name, version):
-    with pytest.raises(TemplateUnreadable, match="bugfix, docs"):
-        template_folder(name, version)
+def test_every_role_needs_a_prompt_unless_a_rule_does_the_work():
+    with pytest.raises(TemplateUnreadable, match="every role needs a prompt"):
+        parse_template(NO_PROMPTS)
+    ruled = NO_PROMPTS["template.yaml"].replace("step_kinds: [change, create, delete, move]", "step_kinds: [change]")
+    template = parse_template({"template.yaml": ruled + "rule: replace\n"})
+    assert template.prompts.written() == ()
+    with pytest.raises(TemplateUnreadable, match="no model has a prompt"):
+        parse_template(FILES | {"template.yaml": SHEET + "rule: replace\n"})
+    with pytest.raises(TemplateUnreadable, match="only changes files"):
+        parse_template({"template.yaml": NO_PROMPTS["template.yaml"] + "rule: replace\n"})
+
+
+@pytest.mark.parametrize("kinds", ["[answer, change]", "[answer]"])
+def test_answering_questions_stands_alone_and_has_no_check(kinds):
+    sheet = SHEET.replace("[change, create, delete, move]", kinds)
+    with pytest.raises(TemplateUnreadable, match="answering questions"):
+        parse_template(FILES | {"template.yaml": sheet})
+
+
+def test_models_are_told_by_their_part_or_by_name_and_default_to_the_operators():
+    assert parse_template(FILES).models.planner == "strong"
+    named = parse_template(FILES | {"template.yaml": SHEET + "models: {executor: strong, scout: claude-x-1}\n"}).models
+    assert (named.planner, named.executor, named.scout) == ("strong", "strong", "claude-x-1")
+    with pytest.raises(TemplateUnreadable, match="models"):
+        parse_template(FILES | {"template.yaml": SHEET + "models: {judge: strong}\n"})
