@@ -6,10 +6,12 @@ Only the mint may use this module: it is the one place that holds the private ke
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
 from types import TracebackType
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import jwt
+from jwt.algorithms import RSAAlgorithm
 from msgspec import Struct, field
 
 from worker.github.asking import Anonymous, ConnectionSettings, Credential, InstallationToken, Request
@@ -107,11 +109,16 @@ class _AppJwt:
     def __repr__(self) -> str:
         return f"_AppJwt({self._app_id!r})"
 
+    @cached_property
+    def _key(self) -> Any:
+        """Parsed once: the parser checks the primes, which takes far longer than a signature."""
+        return RSAAlgorithm(RSAAlgorithm.SHA256).prepare_key(self._private_key)
+
     def bearer(self) -> str:
         # A minute back and nine ahead: a clock that is somewhat fast or slow is still believed (github-facts 48, 49).
         now = int(self._clock())
         claims = {"iss": self._app_id, "iat": now - 60, "exp": now + 540}
-        return jwt.encode(claims, self._private_key, algorithm="RS256")
+        return jwt.encode(claims, self._key, algorithm="RS256")
 
     def renew(self) -> bool:
         return False
