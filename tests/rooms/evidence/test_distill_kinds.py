@@ -318,22 +318,6 @@ def test_each_kind_that_is_known_by_itself_has_a_case():
     assert {kind.name for kind in KINDS if kind.signs} == {case.kind for case in CASES}
 
 
-def test_a_message_is_never_shown_without_the_test_that_it_belongs_to():
-    tests = "".join(
-        f"________ test_{n} ________\n\n>       assert {n} == 0\nE       assert {n} == 0\n\n"
-        f"tests/test_{n}.py:3: AssertionError\n"
-        for n in range(1, 60)
-    )
-    view = distill("", f"================= FAILURES =================\n{tests}===== 59 failed in 1.00s =====\n", 1_200)
-    shown = view.text.split("\n")
-    messages = [at for at, line in enumerate(shown) if line.startswith("E  ")]
-    assert messages
-    for at in messages:
-        number = shown[at].split()[2]
-        title = next(line for line in reversed(shown[:at]) if line.startswith("___"))
-        assert title == f"___ test_{number} ___"
-
-
 def test_a_job_of_many_steps_is_read_by_all_its_kinds_without_its_clock():
     stamp = "2024-03-01T10:00:00.1234567Z "
     log = (

@@ -15,6 +15,8 @@ import worker.evidence.distillers as room
 from worker.evidence.distill import distill, distill_stream, plain_output
 from worker.evidence.distillers.cleaning import PIECE, cleaned_batches, laid_out
 from worker.evidence.distillers.kinds import ALWAYS, KINDS
+from worker.evidence.distillers.marks import Mark, Role
+from worker.evidence.distillers.pool import Pool
 from worker.main import main
 
 GAP = re.compile(r"\[… \d+(?:–\d+)? …\]$")
@@ -147,6 +149,15 @@ def test_memory_does_not_grow_with_the_output_and_the_failure_in_its_midst_is_fo
     text, large = peak(failing(3))
     assert "KeyError: 1" in text and 'File "/srv/app.py", line 3, in load' in text
     assert large < small * 1.3
+
+
+def test_of_marks_of_one_sort_the_first_and_the_last_are_kept_and_no_more():
+    pool = Pool(4_000)
+    for number in range(5_000):
+        pool.add(Mark(number, "x" * 50, Role.ALARM, 0, 0))
+    kept = sorted(pool.marks())
+    assert kept[0] == 0 and kept[-1] == 4_999
+    assert 100 < len(kept) < 130
 
 
 def test_a_line_without_an_end_is_held_in_bounded_memory():

@@ -9,6 +9,7 @@ from worker.evidence.distillers.marks import Kind, Mark, Role
 _SECTION = re.compile(r"=+ (.+?) =+$")
 _TITLE = re.compile(r"_{3,} (.+?) _{3,}$")
 _CLOSING = re.compile(r"=+ short test summary info =+$")
+_STARTED = re.compile(r"=+ test session starts =+$")
 _PRINTED = re.compile(r"-{3,} Captured .+ -{3,}$|-{3,} (?:live log|generated|coverage)")
 _COUNTS = re.compile(
     r"(?:=+ )?(?:\d+ (?:passed|failed|errors?|skipped|warnings?|deselected|xfailed|xpassed"
@@ -59,8 +60,14 @@ class Pytest:
             self._before = self._before if self._part == "summary" else self._part
             self._part = "summary"
             return Role.OPEN
+        if self._part == "summary" and self._before == "quiet":
+            # Not the closing summary, but one that a passing test printed.
+            self._part = "quiet"
         if self._printed or self._part == "quiet":
             return Role.CONTEXT if self._printed else Role.NEVER
+        if title == "test session starts":
+            self._part = ""
+            return Role.OPEN
         if title in ("failures", "errors"):
             self._part = "failures"
         elif title.startswith(("warnings summary", "passes", "slowest")):
@@ -125,21 +132,30 @@ class Pytest:
         return Role.DETAIL
 
     def settle(self, marks: Iterable[Mark]) -> None:
-        """The last counts and the last summary are the run's own; before them is progress and what tests printed."""
-        marks = list(marks)
-        counts = [mark for mark in marks if mark.role is Role.VERDICT and _COUNTS.match(mark.line)]
-        for mark in counts[:-1]:
-            mark.role = Role.CONTEXT
-        closing = max((mark.number for mark in marks if _CLOSING.match(mark.line)), default=-1)
-        listed = [mark for mark in marks if mark.role is Role.ID and _FAILED.match(mark.line)]
-        if not any(mark.number > closing >= 0 for mark in listed):
-            return
-        for mark in listed:
-            if mark.number < closing:
-                mark.role = Role.REPEAT
+        """Of each run the last counts and the last summary count; before them is progress and what tests printed."""
+        runs: list[list[Mark]] = [[]]
         for mark in marks:
-            if mark.role is Role.HEAD and _TITLE.match(mark.line):
-                mark.role = Role.OPEN
+            if Role.OPEN in (mark.role, mark.first_role) and _STARTED.match(mark.line):
+                runs.append([])
+            runs[-1].append(mark)
+        for run in runs:
+            _settle_run(run)
+
+
+def _settle_run(marks: list[Mark]) -> None:
+    counts = [mark for mark in marks if mark.role is Role.VERDICT and _COUNTS.match(mark.line)]
+    for mark in counts[:-1]:
+        mark.role = Role.CONTEXT
+    closing = max((mark.number for mark in marks if _CLOSING.match(mark.line)), default=-1)
+    listed = [mark for mark in marks if mark.role is Role.ID and _FAILED.match(mark.line)]
+    if not any(mark.number > closing >= 0 for mark in listed):
+        return
+    for mark in listed:
+        if mark.number < closing:
+            mark.role = Role.REPEAT
+    for mark in marks:
+        if mark.role is Role.HEAD and _TITLE.match(mark.line):
+            mark.role = Role.OPEN
 
 
 KIND = Kind(
