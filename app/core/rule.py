@@ -14,6 +14,7 @@ from app.core.verdict import Refused
 
 MAX_TEXT = 4_000
 MAX_GLOBS = 30
+MAX_BRACKETS = 400
 MAX_DEPTH = 12
 """How deeply a syntax rule may be nested."""
 
@@ -120,6 +121,9 @@ def syntax_of(text: str) -> Syntax | Refused:
     """The parts of an ast-grep rule; refused where it is not one that can be carried out here."""
     if len(text) > MAX_TEXT:
         return Refused(f"The rule under `### Rule` is longer than {MAX_TEXT:,} characters.")
+    if text.count("[") + text.count("{") > MAX_BRACKETS:
+        # The YAML reader takes time that grows with the cube of how deep they are.
+        return Refused(f"The rule under `### Rule` has more than {MAX_BRACKETS} opening brackets.")
     try:
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
             return Refused("The rule under `### Rule` refers to a part of itself (`*name`); write it out.")

@@ -20,6 +20,26 @@ def test_the_canonical_bytes_of_a_released_shape_are_pinned() -> None:
     assert digest(plan()) == PINNED
 
 
+PINNED_BY_RULE = "4a426f7fc51f59a968a9ded6c4e107b956a8f7f98d8457274fba33104a1f49c6"
+
+
+def test_the_canonical_bytes_of_a_plan_by_rule_are_pinned_as_well() -> None:
+    rule = {"kind": "regex", "pattern": "o(ld)", "replacement": r"n\1", "paths": ["src/**", "!src/a.py"]}
+    use = {"places": 2, "result": "1" * 64}
+    step = {"id": 1, "kind": "change", "path": "a.py", "intent": "i", "done_when": "d", "who": "rule", "tools": []}
+    budget = {"usd": "0", "calls": 0, "minutes": 10, "files": 1, "lines": 4}
+    assert digest(plan(rule=rule, steps=[step | {"rule": use}], budget=budget)) == PINNED_BY_RULE
+
+
+PINNED_QUESTIONS = "0ebbb4fff2fd90fb63f0e5ad6e8659382ed1a2e01397dd6437c1cf5f4d3b434a"
+
+
+def test_the_canonical_bytes_of_a_plan_of_questions_are_pinned_as_well() -> None:
+    steps = [{"id": 1, "kind": "answer", "intent": "Who calls it?", "done_when": "All are named.", "who": "strong"}]
+    template = {"name": "research", "version": "1.0.0", "digest": "e" * 64}
+    assert digest(plan(steps=steps, checks=[], template=template)) == PINNED_QUESTIONS
+
+
 def test_a_plan_survives_its_own_json() -> None:
     once = plan()
     assert Plan.model_validate_json(canonical(once)) == once

@@ -3,12 +3,13 @@
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from app.core.fit import is_test, no_secrets, patch_fits, plan_fits
 from app.core.patch import FileChange, Patch
 from app.core.plan import Check, Expectation
 from app.core.policy import Policy, Spending
-from app.core.report import CheckRun, Report, When, checks_shown
+from app.core.report import CheckRun, Report, When, checks_shown, plan_shown
 from app.core.shelf import Shelf
 from app.core.verdict import Allowed, Refused
 from tests.fakes.plans import BASE, plan
@@ -188,3 +189,88 @@ def test_another_command_under_the_same_name_shows_nothing() -> None:
 
 def test_a_plan_without_checks_is_not_shown_to_work() -> None:
     assert isinstance(checks_shown((), report()), Refused)
+
+
+RULE = {"kind": "literal", "pattern": "old", "replacement": "new", "paths": ["src/**"]}
+
+
+def by_rule(**more: Any) -> Any:
+    use = {"places": 2, "result": "1" * 64}
+    steps = [step(1, "change", "src/sizes.py", who="rule", tools=[], rule=use)]
+    checks = [{"name": "pytest", "argv": ["/usr/bin/pytest"]}]
+    return plan(rule=RULE, steps=steps, checks=checks, **more)
+
+
+def test_a_plan_by_rule_admits_exactly_the_bytes_that_it_lists() -> None:
+    good = Patch(base_commit=BASE, changes=(change("src/sizes.py"),))
+    assert patch_fits(by_rule(), good) == Allowed()
+    other = Patch(base_commit=BASE, changes=(change("src/sizes.py", content_ref="9" * 64),))
+    refused = patch_fits(by_rule(), other)
+    assert isinstance(refused, Refused)
+    assert "something else of src/sizes.py than the plan lists" in str(refused)
+
+
+def test_a_plan_by_rule_has_no_tests_beside_what_it_touches() -> None:
+    beside = (change("src/sizes.py"), change("src/test_sizes.py", content_ref="1" * 64))
+    assert isinstance(patch_fits(by_rule(), Patch(base_commit=BASE, changes=beside)), Refused)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"rule": None},
+        {"steps": [step(1, "change", "a.py", who="rule", tools=[])]},
+        {"steps": [step(1, "change", "a.py", rule={"places": 1, "result": "1" * 64})]},
+        {"steps": [step(1, "answer", "a.py")]},
+        {"steps": [{"id": 1, "kind": "answer", "intent": "?", "done_when": "d"}, step(2, "change", "a.py")]},
+        {"steps": [{"id": 1, "kind": "answer", "intent": "?", "done_when": "d"}], "rule": None},
+        {"rule": RULE | {"paths": []}},
+        {"rule": RULE | {"shell": "x"}},
+    ],
+)
+def test_a_plan_is_by_rule_of_questions_or_of_steps_and_never_a_mixture(changes: dict[str, Any]) -> None:
+    steps = by_rule().model_dump(mode="json")["steps"]
+    with pytest.raises(ValidationError):
+        plan(**({"rule": RULE, "steps": steps} | changes))
+
+
+def test_questions_name_no_path_and_have_no_checks() -> None:
+    asked = plan(steps=[{"id": 1, "kind": "answer", "intent": "?", "done_when": "d"}], checks=[])
+    assert asked.paths() == frozenset()
+    assert asked.file_steps() == ()
+    assert [one.intent for one in asked.questions()] == ["?"]
+    refused = plan_fits(asked, TEMPLATE, Policy())
+    assert isinstance(refused, Refused)
+    assert "no step of the kind answer" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "words"),
+    [
+        ("feature", {"constraints": ["c"], "out_of_scope": ["o"]}, ""),
+        ("feature", {"constraints": [], "out_of_scope": ["o"]}, "asks for constraints"),
+        ("feature", {"constraints": ["c"]}, "asks for out of scope"),
+        ("tests", {}, "asks for nothing but tests"),
+        ("tests", {"steps": [step(1, "change", "tests/test_sizes.py")]}, "promises what this template does not know"),
+        ("dependency", {"risks": ["r"]}, "asks for manifest"),
+        ("dependency", {"steps": [step(1, "change", "pyproject.toml")]}, "asks for risks"),
+        ("dependency", {"risks": ["r"], "steps": [step(1, "change", "requirements/dev.txt")]}, ""),
+        ("refactor", {"constraints": ["c"]}, "asks for risks"),
+    ],
+)
+def test_each_template_asks_for_what_its_work_needs(name: str, changes: dict[str, Any], words: str) -> None:
+    verdict = plan_fits(plan(**changes), Shelf().read(name, "1.0.0"), Policy())
+    if words:
+        assert words in str(verdict)
+    else:
+        assert verdict == Allowed()
+
+
+def test_more_steps_than_the_template_has_room_for_are_refused() -> None:
+    steps = [step(number, "change", "tests/test_sizes.py") for number in range(1, 22)]
+    assert "21 steps are more than the 20" in str(plan_fits(plan(steps=steps), TEMPLATE, Policy()))
+
+
+def test_a_plan_that_was_approved_without_a_check_promises_none() -> None:
+    assert plan_shown(plan(checks=[]), report()) == Allowed()
+    assert isinstance(plan_shown(plan(), report()), Refused)

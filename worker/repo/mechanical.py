@@ -20,8 +20,9 @@ from worker.repo.tree import Entry
 MOST_FILES = 50_000
 MOST_BYTES = 400_000_000
 BATCH_CHARACTERS = 8_000_000
-BATCH_SECONDS = 60.0
-TOTAL_SECONDS = 180.0
+MOST_SECONDS = 120.0
+"""For all files together."""
+
 SIMPLER = "Make the rule simpler, or narrow its paths."
 
 _PROGRAM = Path(__file__).with_name("rewriting.py")
@@ -73,7 +74,9 @@ def files_of(rule: Rule, snapshot: Snapshot) -> tuple[Entry, ...]:
     )
 
 
-def rewrite(rule: Rule, snapshot: Snapshot, entries: tuple[Entry, ...]) -> Rewriting | Refused:
+def rewrite(
+    rule: Rule, snapshot: Snapshot, entries: tuple[Entry, ...], seconds: float = MOST_SECONDS
+) -> Rewriting | Refused:
     """What the rule makes of these files; the same rule and files always give the same. Bounded in size and time."""
     if len(entries) > MOST_FILES or sum(entry.size for entry in entries) > MOST_BYTES:
         return Refused(f"The rule's paths name {len(entries):,} files, which are too many or too large.", SIMPLER)
@@ -84,8 +87,7 @@ def rewrite(rule: Rule, snapshot: Snapshot, entries: tuple[Entry, ...]) -> Rewri
     left_out: list[str] = []
     nested, began = 0, time.monotonic()
     for batch in _batches(rule, snapshot, entries, left_out):
-        left = TOTAL_SECONDS - (time.monotonic() - began)
-        answer = _found(asked, batch, min(BATCH_SECONDS, left))
+        answer = _found(asked, batch, seconds - (time.monotonic() - began))
         if isinstance(answer, Refused):
             return answer
         nested += answer["nested"]
