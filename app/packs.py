@@ -38,7 +38,7 @@ def _listed(asked: argparse.Namespace) -> int:
             try:
                 about = read_template(folder).about
             except TemplateUnreadable as error:
-                about, broken = f"cannot be read: {error}", broken + 1
+                about, broken = f"cannot be read: {' '.join(str(error).split())}", broken + 1
             standing = shelf.standing(folder)
             part = "not used" if standing is Standing.SHADOWS else _part(name, folder.name, versions, settings)
             _out(f"{name:<12} {folder.name:<8} {standing:<10} {part:<22} {about}")

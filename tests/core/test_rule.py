@@ -98,7 +98,7 @@ def test_an_empty_replacement_takes_the_text_out_and_an_empty_pattern_is_none() 
         (replacing(paths="\n".join(f"{n}.py" for n in range(31))), "`paths` of the form cannot be used"),
         ("### Pattern\na\nb\n### Replacement\nx\n### Mode\nliteral\n### Paths\na\n", "several lines"),
         ("### Pattern\n```\na\n### Replacement\nx\n### Mode\nliteral\n### Paths\na\n", "no heading `### Replacement`"),
-        ("### Pattern\n```\na\n```\nb\n### Replacement\nx\n### Mode\nliteral\n### Paths\na\n", "after the fenced block"),
+        ("### Paths\na\n### Mode\nliteral\n### Replacement\nx\n### Pattern\n```\na\n```\nb", "after the fenced block"),
         ("### Paths\na\n### Mode\nliteral\n### Replacement\nx\n### Pattern\n```\na\n", "has no end"),
     ],
 )

@@ -63,7 +63,7 @@ def test_places_are_told_by_their_lines_as_they_are_now(snapshot_of):
 
 
 def test_globs_take_files_in_and_out_again(snapshot_of):
-    files = {path: b"old\n" for path in ("src/a.py", "src/deep/b.py", "src/gen/c.py", "d.py", "src/e.md")}
+    files = dict.fromkeys(("src/a.py", "src/deep/b.py", "src/gen/c.py", "d.py", "src/e.md"), b"old\n")
     rule = literal("old", "new", ("src/**/*.py", "!src/gen/"))
     assert set(made(rule, snapshot_of(files))) == {"src/a.py", "src/deep/b.py"}
     files |= {"x.py": b"say(1)\n", "x.md": b"say(1)\n"}
