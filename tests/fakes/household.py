@@ -49,6 +49,12 @@ def app_key() -> tuple[str, str]:
     return private, public_key_of(private)
 
 
+@functools.cache
+def read_key(given: str) -> str:
+    """The key as the mint's start reads it; once for every story, since the check of it takes long."""
+    return private_key_of(given, "GITHUB_PRIVATE_KEY")
+
+
 @dataclass(frozen=True)
 class Furnishing:
     """What a story's world has of its own: further environment of the belts, and the form of the App's key."""
@@ -113,7 +119,7 @@ class House:
     def start_mint(self) -> None:
         """The mint answers, and every belt has a line to it."""
         connections = ConnectionSettings(write_gap_seconds=0.0)
-        key = private_key_of(self.furnishing.key or app_key()[0], "GITHUB_PRIVATE_KEY")
+        key = read_key(self.furnishing.key or app_key()[0])
         app_id = str(self.twin.app.id)
         clock = lambda: self.now().timestamp()  # noqa: E731
         self._identity = AppIdentity(self.twin.url, app_id, key, clock, connections)
