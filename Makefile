@@ -5,10 +5,11 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-distill lock clean system-run system-test environment environment-test
+.PHONY: help run test lint bench bench-distill bench-rank lock clean system-run system-test environment environment-test
 
 BIN := .venv/bin
 PYTEST_ARGS ?= -n auto
+ISSUES ?= ../shared/data/issues.jsonl
 
 help: ## What there is to type
 	@echo "Countersign: label an issue, approve the exact plan, review the draft pull request."
@@ -41,6 +42,9 @@ bench: system-run environment-test ## The numbers: seconds, memory, receiver
 
 bench-distill: environment-test ## Facts that distilled views keep: make bench-distill LOGS=dir
 	@$(BIN)/python -m infra.bench.distill "$(LOGS)"
+
+bench-rank: environment-test ## Ranking without a model: make bench-rank REPOS=dir
+	@$(BIN)/python -m infra.bench.rank "$(REPOS)" "$(ISSUES)"
 
 lock: ## Write the lock files anew from pyproject.toml
 	@infra/install/lock.sh

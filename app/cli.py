@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from app.packs import add_templates
 from app.settings import SettingsWrong, environment, ledger_settings, made_data_dir
 
-ACTING = ("up", "worker", "mint", "beat", "distill")
+ACTING = ("up", "worker", "mint", "beat", "distill", "rank")
 """Commands that `worker.main` answers."""
 
 
@@ -55,6 +55,7 @@ def _parser() -> argparse.ArgumentParser:
         ("mint", "the mint alone"),
         ("beat", "the sweep's bell alone"),
         ("distill", "the part of a long output that decides"),
+        ("rank", "the files that an issue may be about"),
         ("demo", "everything, with a GitHub look-alike, on a real package"),
     ):
         commands.add_parser(name, help=words, add_help=False)

@@ -1,4 +1,4 @@
-"""The entry of every process that acts: `python -m worker.main worker BELT | mint | beat | up | distill FILE`."""
+"""The entry of every process that acts: `python -m worker.main worker BELT | mint | beat | up | distill FILE | rank …`."""
 
 import logging
 import os
@@ -50,6 +50,10 @@ def main(words: Sequence[str]) -> int:
                 from worker.evidence.distill_command import distill_command
 
                 return distill_command(rest)
+            case ["rank", *rest]:
+                from worker.repo.rank_command import rank_command
+
+                return rank_command(rest)
     except (SettingsWrong, LedgerError, KeyRefused) as refused:
         print(refused, file=sys.stderr)  # noqa: T201 (for the one who starts it)
         return REFUSED

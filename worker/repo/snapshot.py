@@ -5,13 +5,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Protocol, Self
 
 from app.core.paths import shown, unsafe_in_tree
 from worker.repo.export import TreeWriter
 from worker.repo.git import Bounds, Git, GitError
 from worker.repo.globs import glob_pattern
-from worker.repo.mirror import Mirror
 from worker.repo.searching import Found, Query, search_in
 from worker.repo.tree import Entry
 
@@ -28,13 +27,28 @@ class UnsafeTree(Exception):
     """A commit holds paths that are not written to a disk."""
 
 
+class Holding(Protocol):
+    """A repository on this machine: a mirror, or a clone that somebody else made."""
+
+    @property
+    def git(self) -> Git: ...
+
+    def hold(self) -> IO[bytes]:
+        """An open file; until it is closed the repository is not removed."""
+        ...
+
+    def holds(self, commit: str) -> bool:
+        """True when the commit is here."""
+        ...
+
+
 class Snapshot:
     """One commit of a mirror. While it is open the mirror is not removed; close it, or use it in `with`."""
 
-    def __init__(self, mirror: Mirror, commit: str) -> None:
+    def __init__(self, mirror: Holding, commit: str) -> None:
         """Raises KeyError when the mirror does not hold the commit."""
         self._held = mirror.hold()
-        self.git: Git = mirror.git
+        self.git = mirror.git
         self.commit = commit
         if not mirror.holds(commit):
             self._held.close()

@@ -3,14 +3,14 @@
 import importlib
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from worker.repo.tree import Tree
+from worker.repo.tree import Entry, Tree
 
 if TYPE_CHECKING:
     from tree_sitter import Node, Parser
@@ -182,13 +182,36 @@ class SymbolCache:
             raise KeyError(path)
         if language is None:
             return None
-        key = f"{_CACHE_FORM}:{language}:{entry.blob}"
+        key = _key(language, entry.blob)
         known = self._look_up(key) if entry.blob else None
         if known is None:
             known = extract(language, tree.read(path))
             if entry.blob:
                 self._keep(key, known)
         return known
+
+    def known(self, entries: Sequence[Entry]) -> dict[str, tuple[Symbol, ...]]:
+        """The definitions of those files that were parsed before, by path; one look-up for all."""
+        keys = {entry.path: _key(language, entry.blob) for entry in entries if (language := language_of(entry.path))}
+        found: dict[str, tuple[Symbol, ...]] = {}
+        with suppress(sqlite3.Error, ValueError, TypeError), closing(self._connect()) as connection:
+            for path, key in keys.items():
+                row = connection.execute("select found from symbols where key = ?", (key,)).fetchone()
+                if row is not None:
+                    found[path] = tuple(Symbol(*fields) for fields in json.loads(row[0]))
+        return found
+
+    def keep_all(self, parsed: Sequence[tuple[Entry, tuple[Symbol, ...]]]) -> None:
+        """Afterwards nobody parses these files again. They are kept in one transaction."""
+        rows = [
+            (_key(language, entry.blob), _written(symbols))
+            for entry, symbols in parsed
+            if (language := language_of(entry.path)) and entry.blob
+        ]
+        with suppress(sqlite3.Error), closing(self._connect()) as connection:
+            connection.execute("begin")
+            connection.executemany("insert or replace into symbols values (?, ?)", rows)
+            connection.execute("commit")
 
     def _connect(self) -> sqlite3.Connection:
         connection = sqlite3.connect(self._path, timeout=5.0, isolation_level=None)
@@ -204,6 +227,13 @@ class SymbolCache:
         return None
 
     def _keep(self, key: str, symbols: tuple[Symbol, ...]) -> None:
-        found = json.dumps([[one.name, one.kind, one.start, one.end] for one in symbols])
         with suppress(sqlite3.Error), closing(self._connect()) as connection:
-            connection.execute("insert or replace into symbols values (?, ?)", (key, found))
+            connection.execute("insert or replace into symbols values (?, ?)", (key, _written(symbols)))
+
+
+def _key(language: str, blob: str) -> str:
+    return f"{_CACHE_FORM}:{language}:{blob}"
+
+
+def _written(symbols: tuple[Symbol, ...]) -> str:
+    return json.dumps([[one.name, one.kind, one.start, one.end] for one in symbols])
