@@ -179,7 +179,8 @@ class Mint:
             return age > WATCH_SECONDS
         view = self._ledger.run(place.run)
         row = next((one for one in view.effects if one.id == place.effect_id), None) if view else None
-        return row is None or row.settled_at is not None or row.lease_until is None or row.lease_until <= self._clock()
+        # A settled effect has no lease any more.
+        return row is None or row.lease_until is None or row.lease_until <= self._clock()
 
     def _denied(self, place: Place, refused: Refused) -> Denied:
         self._purse.refuse(place, refused)

@@ -208,6 +208,11 @@ def edited_issue(desk: Any, comment: dict[str, Any], number: int) -> None:
     desk.control.edit_issue(REPO, number, "outsider", body="something else")
 
 
+def deleted_issue(desk: Any, comment: dict[str, Any], number: int) -> None:
+    desk.control.set_permission(REPO, "mira", "admin")
+    desk.control.delete_issue(REPO, number, "mira")
+
+
 def broken_policy(desk: Any, comment: dict[str, Any], number: int) -> None:
     desk.control.push_commit(REPO, "main", {".github/countersign.yml": "approve: [unclosed"}, as_login="mira")
 
@@ -221,6 +226,7 @@ CHANGES: dict[Callable[..., None], str] = {
     deleted_plan: "deleted",
     hidden_plan: "hidden",
     edited_issue: "issue was edited",
+    deleted_issue: "cannot be found again",
     broken_policy: "",
 }
 
