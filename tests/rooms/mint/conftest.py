@@ -1,13 +1,11 @@
 """A mint between a real ledger and a twin of GitHub, and runs in it that people and belts have brought so far."""
 
-import atexit
 import functools
 import hashlib
 import logging
 import shutil
 import socket
 import sqlite3
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -47,10 +45,9 @@ CONNECTIONS = ConnectionSettings(connect_seconds=2, read_seconds=5, write_gap_se
 
 
 @functools.cache
-def _empty_ledger() -> Path:
-    """A ledger of this version, made once for all tests of this process."""
-    path = Path(tempfile.mkdtemp(prefix="countersign-ledger-")) / "ledger.db"
-    atexit.register(shutil.rmtree, path.parent, ignore_errors=True)
+def _empty_ledger(session: Path) -> Path:
+    """A ledger of this version, made once for all tests of this process, in pytest's own folder for them."""
+    path = session / "an empty ledger.db"
     migrate(f"sqlite:///{path}")
     return path
 
@@ -62,7 +59,7 @@ class Desk:
         self.twin = Twin.start(folder / "twin", AppWish(public_key=app_key()[1]))
         self.control = self.twin.control
         self.folder = folder
-        shutil.copyfile(_empty_ledger(), folder / "ledger.db")
+        shutil.copyfile(_empty_ledger(folder.parent), folder / "ledger.db")
         self.ledger = open_ledger(f"sqlite:///{folder / 'ledger.db'}")
         self.ahead = timedelta()
         for login in ("mira", "outsider"):
