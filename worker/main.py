@@ -1,4 +1,4 @@
-"""The entry of every process that acts: `python -m worker.main worker BELT | mint | beat | up | distill FILE | rank …`."""
+"""The entry of every process that acts: `python -m worker.main worker BELT | mint | beat | up | distill | rank`."""
 
 import logging
 import os

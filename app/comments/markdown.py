@@ -11,7 +11,7 @@ _CODE_SPAN = re.compile(r"`[^`\n]+`")
 _SPECIAL = re.compile(r"([\\`*_\[\]|~!])")
 _REFERENCE = re.compile(r"(?<!&)#(?=\w)")
 _OLD_REFERENCE = re.compile(r"\b(GH)-(?=\d)", re.IGNORECASE)
-_LINE_START = re.compile(r"^(\s*)([-+=>#]|\d+[.)])")
+_LINE_START = re.compile(r"^(\s*\d*)([-+=>#.)])")
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor moves
     r"|\x1b\].*?(?:\x07|\x1b\\)"  # titles and terminal hyperlinks
@@ -29,13 +29,13 @@ def visible(text: str) -> str:
 
 def inline(text: str, limit: int = 1_000) -> str:
     """Somebody's words on one line. Code spans stay; nothing else is live."""
-    return _quiet(cut(" ".join(visible(text).split()), limit))
+    return _plain_start(_quiet(cut(" ".join(visible(text).split()), limit)))
 
 
 def block(text: str, limit: int = 4_000) -> str:
     """Somebody's words with their line breaks. Code spans stay; nothing else is live."""
     lines = cut(visible(text).strip(), limit).split("\n")
-    return "\n".join(_LINE_START.sub(r"\1\\\2", _quiet(line.strip())) for line in lines)
+    return "\n".join(_plain_start(_quiet(line.strip())) for line in lines)
 
 
 def code(text: str, limit: int = 300) -> str:
@@ -111,6 +111,11 @@ def _fence_after(fence: str, line: str) -> str:
 def _mark(fence: str) -> str:
     match = re.match(r" {0,3}(`{3,}|~{3,})", fence)
     return match[1] if match else ""
+
+
+def _plain_start(line: str) -> str:
+    """No list, heading, quotation or underline begins here."""
+    return _LINE_START.sub(r"\1\\\2", line)
 
 
 def _quiet(line: str) -> str:

@@ -1,4 +1,4 @@
-"""The product as its own processes: on SQLite with folders for a queue; on PostgreSQL, Redis and a mint on the network."""
+"""The product as its own processes: SQLite and folders for a queue; PostgreSQL, Redis and a mint on the network."""
 
 import os
 import secrets
