@@ -58,7 +58,8 @@ def test_a_revision_has_the_words_of_its_asker_before_the_planner_and_hides_the_
     story.mira.says(f"/revise {wish}")
     second = story.plan_is_read(2)
     assert "Both words are known." in second["body"]
-    assert wish in story.shown_to("planner")[-1]
+    shown = story.shown_to("planner")[-1]
+    assert wish in shown.partition("A maintainer asked for another version of the plan")[2]
     assert story.hidden(first["id"]) and not story.hidden(second["id"])
     story.mira.says("/reject")
     story.ends(Closed, "rejected by mira")

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 from app.core.belts import Belt
 from app.core.run import Proposed, Published, State
 from app.ledger import migrate, open_ledger
+from app.ledger.store import Ledger
 from infra.scripted_model.server import ScriptedModel
 from infra.twin.twin import AppWish, Twin
 from tests.fakes.greeting import FILES, ISSUE, PLAN, SCRIPT, calls, planning, script
@@ -67,6 +69,11 @@ class World:
         title, _, body = ISSUE.partition("\n")
         self.control.open_issue(REPO, "olga", title, body)
 
+    @cached_property
+    def ledger(self) -> Ledger:
+        """Opened once the processes have made it."""
+        return open_ledger(self.ledger_url)
+
     def ready(self) -> bool:
         """Whether the web process takes deliveries."""
         try:
@@ -77,13 +84,9 @@ class World:
 
     def state(self) -> State | None:
         """Where the issue's run stands; None before there is one."""
-        ledger = open_ledger(self.ledger_url)
-        try:
-            runs = ledger.runs()
-            view = ledger.run(runs[0].id) if runs else None
-            return view.state if view else None
-        finally:
-            ledger.close()
+        runs = self.ledger.runs()
+        view = self.ledger.run(runs[0].id) if runs else None
+        return view.state if view else None
 
     def until(self, what: Callable[[], object]) -> None:
         """Waits until it is so, and keeps the processes going meanwhile."""
@@ -91,15 +94,11 @@ class World:
         while not what():
             self.tend()
             assert time.monotonic() < deadline, self.told()
-            time.sleep(0.05)
+            time.sleep(0.1)
 
     def at_rest(self) -> bool:
         """Nothing is owed and no token lives."""
-        ledger = open_ledger(self.ledger_url)
-        try:
-            return ledger.debts() == () and all(one["revoked"] for one in self.control.tokens())
-        finally:
-            ledger.close()
+        return self.ledger.debts() == () and all(one["revoked"] for one in self.control.tokens())
 
     def told(self) -> str:
         """What is said to whoever looks for the reason."""
@@ -107,6 +106,8 @@ class World:
         return f"{self.state()}\n{logs}"
 
     def close(self) -> None:
+        """Nothing of this world runs any more."""
+        self.ledger.close()
         self.model.stop()
         self.twin.stop()
 
