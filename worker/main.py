@@ -172,12 +172,11 @@ def _begin_to_answer(server: "MintServer", settings: MintSettings) -> None:
 
 def run_beat() -> int:
     """Beat: it rings each belt's sweep at its interval, and does nothing else."""
-    from app.queue import make_celery
+    from app.queue import make_celery, ring_sweeps
 
     settings = beat_settings(environment())
     celery = make_celery(settings)
-    # The schedule is kept in memory: it is two lines long, and a lost tick is made up for by the next.
-    celery.Beat(scheduler="celery.beat:Scheduler", loglevel="WARNING", quiet=True).run()
+    ring_sweeps(celery)
     return 0
 
 

@@ -114,6 +114,17 @@ def _schedule(seconds: float) -> dict[str, Any]:
     }
 
 
+def ring_sweeps(celery: "Celery") -> None:
+    """Beat: rings every belt's sweep at its interval until the process is ended. The schedule is kept in memory.
+
+    A signal ends it at once, as it ends any program. Celery's own program for this turns a signal into an
+    exception, which can be lost in the middle of a ring; and there is nothing here to put in order first.
+    """
+    from celery.beat import Scheduler, Service  # type: ignore[import-untyped]
+
+    Service(celery, scheduler_cls=Scheduler).start()
+
+
 class Doorbell:
     """Rings belts. Never raises: a ring that fails is logged and left to the sweep."""
 

@@ -25,7 +25,7 @@ SWEEP_SECONDS = 0.3
 EAR = """
 import json, os, sys, time
 from pathlib import Path
-from app.queue import SWEEP, WORK, make_celery
+from app.queue import SWEEP, WORK, make_celery, ring_sweeps
 from app.settings import QueueSettings
 
 broker, folder, role, heard = sys.argv[1:5]
@@ -40,7 +40,7 @@ def hear(name):
 for name in (WORK, SWEEP):
     celery.task(name=name)(hear(name))
 if role == "beat":
-    celery.Beat(scheduler_cls="celery.beat:Scheduler", quiet=True).run()
+    ring_sweeps(celery)
 else:
     celery.worker_main(["worker", "-Q", role, "-P", "solo", "--without-gossip", "--without-mingle",
                         "--without-heartbeat", "-n", role, "-l", "WARNING"])
