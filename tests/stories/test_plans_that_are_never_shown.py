@@ -64,7 +64,8 @@ def test_a_plan_that_is_mended_after_it_came_back_is_shown(make_story: Making) -
     right = calls(("submit_plan", PLAN), when=["The plan was not accepted"])
     story = make_story(script(planning(wrong, right)))
     story.mira.labels()
-    story.plan_is_read()
+    body = story.plan_is_read()["body"]
+    assert "greet.sh:4" in body and "greet.sh:90" not in body
     story.mira.says("/reject")
     story.ends(Closed, "rejected")
 
