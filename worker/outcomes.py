@@ -18,6 +18,7 @@ from worker.github.errors import (
 from worker.mint.caller import MintDenied, MintUnreachable
 from worker.model.words import ModelError, ModelUnavailable
 from worker.repo.mirror import AccessDenied, CommitMissing, MirrorError, RemoteUnreachable, RepositoryMissing
+from worker.repo.snapshot import UnsafeTree
 
 LOCKED_SECONDS = 900.0
 SUSPENDED_SECONDS = 3_600.0
@@ -93,6 +94,8 @@ def outcome_of(error: Exception) -> Outcome:
             return Wait(error.retry_after_seconds or MODEL_SECONDS, error.reason)
         case ModelError():
             return Abandon(error.reason)
+        case UnsafeTree():
+            return Abandon(f"The repository cannot be worked on: {error}")
         case RepositoryMissing() | AccessDenied() | CommitMissing():
             return Abandon(str(error))
         case RemoteUnreachable() | MirrorError():

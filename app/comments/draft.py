@@ -1,5 +1,7 @@
 """The draft pull request's title and text, and the commit's message. Facts in it come from code, not from a model."""
 
+import re
+
 from app.comments.markdown import MAX_BODY, block, code, code_block, cut, details, inline, visible
 from app.comments.opinion import opinion
 from app.comments.status import cost
@@ -22,7 +24,13 @@ def title(plan: Plan) -> str:
     """One line of at most 200 characters (GitHub cuts at 256)."""
     first = " ".join(visible(plan.summary).split())
     sentence = first.split(". ")[0].rstrip(".")
-    return cut(sentence.replace("@", "@\u200b"), MAX_TITLE) or f"Plan for issue {plan.issue_number}"
+    return cut(_dead(sentence), MAX_TITLE) or f"Plan for issue {plan.issue_number}"
+
+
+def _dead(line: str) -> str:
+    """Words of a model for a place without Markdown: nobody is called, nothing closed or referred to, no CI skipped."""
+    quiet = line.replace("@", "@\u200b").replace("[", "(").replace("]", ")").replace("://", ":\u200b//")
+    return re.sub(r"\bGH-(?=\d)", "GH-\u200b", re.sub(r"#(?=\w)", "#\u200b", quiet), flags=re.IGNORECASE)
 
 
 def message(plan: Plan, approval: Approval) -> str:

@@ -129,7 +129,9 @@ def _quiet(line: str) -> str:
 def _escape(text: str) -> str:
     safe = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     safe = _SPECIAL.sub(r"\\\1", safe)
-    safe = safe.replace("@", f"@{_GAP}").replace("://", f":{_GAP}//").replace("www.", f"www{_GAP}.")
+    # A gap behind every dollar: no formula, whose text could be made invisible.
+    safe = safe.replace("$", f"${_GAP}").replace("@", f"@{_GAP}")
+    safe = safe.replace("://", f":{_GAP}//").replace("www.", f"www{_GAP}.")
     return _OLD_REFERENCE.sub(rf"\1{_GAP}-", _REFERENCE.sub(f"#{_GAP}", safe))
 
 

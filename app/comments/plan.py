@@ -1,7 +1,7 @@
 """The plan comment: a view of the plan object, and how to say yes to exactly it."""
 
 from app.comments.markdown import block, code, code_block, details, inline
-from app.comments.places import cited
+from app.comments.places import WHOLE, cited
 from app.core.digest import short
 from app.core.plan import AnswerQuestion, Expectation, FileStep, MoveFile, Plan, Who
 from app.core.rule import LiteralRule, RegexRule, Rule
@@ -54,7 +54,7 @@ def _approval(plan: Plan, proposal: Proposal) -> str:
 def _notices(proposal: Proposal) -> list[str]:
     if not proposal.notices:
         return []
-    lines = "\n".join(f"- {inline(notice, 1_500)}" for notice in proposal.notices)
+    lines = "\n".join(f"- {inline(notice, WHOLE)}" for notice in proposal.notices)
     return [f"**Please note**\n\n{lines}"]
 
 
@@ -62,7 +62,7 @@ def _reason(plan: Plan) -> str:
     if plan.rule is not None:
         return f"**The rule**\n\n{_rule(plan.rule)}"
     lead = "What is known so far." if plan.questions() else "Why, we think."
-    return f"**{lead}** {inline(plan.hypothesis, 3_000)}"
+    return f"**{lead}** {inline(plan.hypothesis, WHOLE)}"
 
 
 def _rule(rule: Rule) -> str:
@@ -82,18 +82,20 @@ def _steps(plan: Plan) -> str:
 
 
 def _question(step: AnswerQuestion) -> str:
-    return _with_more([f"{step.id}. {inline(step.intent)}"], step, "answered when")
+    return _with_more([f"{step.id}. {inline(step.intent, WHOLE)}"], step, "answered when")
 
 
 def _step(step: FileStep) -> str:
-    target = f"{code(step.path)} → {code(step.to)}" if isinstance(step, MoveFile) else code(step.path)
-    line = f"{step.id}. **{_DO[step.kind]}** {target}: {inline(step.intent)}"
+    target = code(step.path, WHOLE)
+    if isinstance(step, MoveFile):
+        target += f" → {code(step.to, WHOLE)}"
+    line = f"{step.id}. **{_DO[step.kind]}** {target}: {inline(step.intent, WHOLE)}"
     return line if step.who is Who.RULE else _with_more([line], step, "done when")
 
 
 def _with_more(lines: list[str], step: FileStep | AnswerQuestion, done: str) -> str:
-    lines += [f"   - keep: {inline(constraint)}" for constraint in step.constraints]
-    lines.append(f"   - {done}: {inline(step.done_when)}")
+    lines += [f"   - keep: {inline(constraint, WHOLE)}" for constraint in step.constraints]
+    lines.append(f"   - {done}: {inline(step.done_when, WHOLE)}")
     if step.who is Who.STRONG:
         lines.append("   - done by the stronger model")
     return "\n".join(lines)
@@ -106,7 +108,9 @@ def _checks(plan: Plan) -> str:
         Expectation.PASSES: "must pass after the change",
         Expectation.FAILS_BEFORE_PASSES_AFTER: "must fail without the fix and pass with it",
     }
-    rows = [f"- {code(check.name)}, {words[check.expect]}: {code(' '.join(check.argv), 600)}" for check in plan.checks]
+    rows = [
+        f"- {code(check.name)}, {words[check.expect]}: {code(' '.join(check.argv), 300_000)}" for check in plan.checks
+    ]
     return "**Checks**, run by the box\n\n" + ("\n".join(rows) or "None: no command will show that the change works.")
 
 
@@ -119,7 +123,9 @@ def _lists(plan: Plan) -> list[str]:
         ("Hosts the box may reach", plan.hosts),
         ("Protected paths that are touched", plan.protected_paths),
     )
-    return [f"**{title}**\n\n" + "\n".join(f"- {inline(item)}" for item in items) for title, items in titled if items]
+    return [
+        f"**{title}**\n\n" + "\n".join(f"- {inline(item, WHOLE)}" for item in items) for title, items in titled if items
+    ]
 
 
 def _limits(plan: Plan) -> str:

@@ -6,6 +6,8 @@ import unicodedata
 from dataclasses import dataclass
 from enum import StrEnum
 
+from markdown_it import MarkdownIt
+
 
 class Verb(StrEnum):
     """What a person can ask for on an issue."""
@@ -49,9 +51,16 @@ class NoCommand:
 
 Reading = Command | Misspelt | Several | NoCommand
 
-_HIDDEN = re.compile(r"<!--.*?(-->|\Z)", re.DOTALL)
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$")
-_REPLY_HEAD = re.compile(r"^(on\b.{3,200}\bwrote:|-{2,}\s*original message\s*-{2,}|_{10,})\s*$", re.IGNORECASE)
+_HIDDEN = re.compile(r"<!--.*?-->", re.DOTALL)
+_REPLY_HEAD = re.compile(
+    r"^(?:.{3,200}\b(?:wrote|schrieb|a écrit|escribió|ha scritto|написал)\b.{0,120}:"
+    r"|-{2,}\s*original message\s*-{2,}|_{10,})\s*$",
+    re.IGNORECASE,
+)
+_MAIL_FIELD = re.compile(r"^\W{0,2}(?:from|von|de):\W{0,2}\s", re.IGNORECASE)
+_HTML_TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)\b[^>]*?(/?)>", re.IGNORECASE)
+_VOID = frozenset({"br", "hr", "img", "input", "wbr"})
+_MARKDOWN = MarkdownIt("commonmark", {"html": True})
 _VERBS = {verb.value: verb for verb in Verb}
 _COMMAND = re.compile(r"^/([A-Za-z][A-Za-z-]{1,30})(?:[ \t]+(.*))?$")
 
@@ -59,8 +68,8 @@ _COMMAND = re.compile(r"^/([A-Za-z][A-Za-z-]{1,30})(?:[ \t]+(.*))?$")
 def read(text: str) -> Reading:
     """What a comment asks for.
 
-    A command stands alone at the beginning of a line, outside quotations, code, HTML comments and the quoted
-    tail of an e-mail reply. `/approve` takes one optional digest and nothing else, so that "/approve if the
+    A command stands in a paragraph of its own, outside quotations, lists, code, HTML and the quoted tail of an
+    e-mail reply. `/approve` takes one optional digest and nothing else, so that "/approve if the
     tests pass" approves nothing.
     """
     found = [reading for line in _spoken_lines(text) if (reading := _read_line(line)) is not None]
@@ -74,30 +83,30 @@ def read(text: str) -> Reading:
 
 
 def _spoken_lines(text: str) -> list[str]:
+    """Lines of the paragraphs that hold nothing but commands, as a renderer would see them.
+
+    Within a quotation, list, code, table or HTML element nothing is spoken; nor is a line amid other words, since
+    "Do not\\n/approve\\nthis" is one sentence. What follows the head of a quoted mail is somebody else's.
+    """
     lines: list[str] = []
-    fence = ""
-    quoting = False
-    for raw in _HIDDEN.sub("", _visible(text)).split("\n"):
-        if fence:
-            closing = _FENCE.match(raw)
-            if closing and closing[1].startswith(fence) and not closing[2].strip():
-                fence = ""
+    inside = 0
+    for token in _MARKDOWN.parse(_visible(text)):
+        if token.type == "html_block":
+            inside += _opened(_HIDDEN.sub("", token.content))
+        if token.type != "inline" or token.level != 1:
             continue
-        opening = _FENCE.match(raw)
-        if opening:
-            fence, quoting = opening[1], False
-            continue
-        line = raw.strip()
-        if _REPLY_HEAD.match(line):
+        spoken = [line.strip() for line in _HIDDEN.sub("", token.content).split("\n") if line.strip()]
+        if any(_REPLY_HEAD.match(line) or _MAIL_FIELD.match(line) for line in spoken):
             break
-        if line.startswith(">"):
-            quoting = True
-            continue
-        # A line right below a quotation still belongs to it (Markdown's lazy continuation).
-        quoting = quoting and bool(line)
-        if line and not quoting and not raw.startswith(("    ", "\t")):
-            lines.append(line)
+        if inside <= 0 and spoken and all(_COMMAND.match(line) for line in spoken):
+            lines += spoken
     return lines
+
+
+def _opened(html: str) -> int:
+    """How many elements the HTML opens and does not close."""
+    tags = [(close, name.lower(), own) for close, name, own in _HTML_TAG.findall(html)]
+    return sum(-1 if close else 1 for close, name, own in tags if name not in _VOID and not own)
 
 
 def _visible(text: str) -> str:

@@ -12,7 +12,7 @@ from app.core.effects import Purpose, Slot, SourceKind
 from app.core.issue import Person
 from app.core.plan import CommitId, Sha256, TemplatePin
 from app.core.policy import Policy
-from app.core.run import Part, PullRequest, Request
+from app.core.run import Part, PlanPart, PullRequest, Request
 
 
 class _Fact(Part):
@@ -190,6 +190,7 @@ class Said(_Fact):
     comment_id: int
     node_id: str
     comment_digest: Sha256
+    further_parts: tuple[PlanPart, ...] = ()
 
 
 class StepsDone(_Fact):

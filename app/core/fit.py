@@ -75,19 +75,27 @@ def plan_fits(plan: Plan, template: Template, policy: Policy) -> Verdict:
     return all_of(*verdicts)
 
 
-def patch_fits(plan: Plan, patch: Patch) -> Verdict:
-    """Gate 4: allowed when the patch holds every step of the plan and nothing else, within its size."""
+def patch_fits(plan: Plan, patch: Patch, policy: Policy) -> Verdict:
+    """Gate 4: allowed when the patch holds every step of the plan and nothing else, within its size and the policy.
+
+    The policy's forbidden paths bind the tests beside a touched file as well, which no plan names.
+    """
     if patch.base_commit != plan.base_commit:
         return Refused("The change was made on another commit than the plan's.")
     if not patch.changes:
         return Refused("The change is empty.")
-    verdicts = [_change_allowed(change, plan) for change in patch.changes]
+    verdicts = [_change_allowed(change, plan, policy) for change in patch.changes]
     verdicts += [_carried_out(step, patch) for step in plan.file_steps()]
     verdicts += [
         _at_most("files", len(patch.changes), plan.budget.files),
         _at_most("changed lines", patch.changed_lines, plan.budget.lines),
     ]
     return all_of(*verdicts)
+
+
+def beyond_plan(plan: Plan, patch: Patch) -> tuple[str, ...]:
+    """The changed files that the plan does not name: tests beside a touched file, which the reviewer is told of."""
+    return tuple(change.path for change in patch.changes if change.path not in plan.paths())
 
 
 def no_secrets(path: str, before: bytes, after: bytes) -> Verdict:
@@ -182,10 +190,10 @@ def _at_most(what: str, asked: int | Decimal, most: int | Decimal) -> Verdict:
     return Allowed() if asked <= most else Refused(f"{asked} {what} are more than the {most} allowed.")
 
 
-def _change_allowed(change: FileChange, plan: Plan) -> Verdict:
+def _change_allowed(change: FileChange, plan: Plan, policy: Policy) -> Verdict:
     paths = [change.path] + ([change.old_path] if change.old_path else [])
     for path in paths:
-        allowed = all_of(_protection_allowed(path, plan))
+        allowed = _path_allowed(path, plan, policy)
         if isinstance(allowed, Refused):
             return allowed
         if not in_scope(plan, path):

@@ -4,10 +4,11 @@ Its evolution is append-only. A released field keeps its name, default and meani
 and None by default, so that older plans keep their digests; a new shape is a new `schema` number.
 """
 
+import unicodedata
 from enum import StrEnum
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from app.core.rule import Rule
 
@@ -17,9 +18,28 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 CommitId = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 """A commit id; not assumed to be SHA-1 (github-facts 97)."""
 Line = Annotated[int, Field(ge=1, le=10_000_000)]
-Words = Annotated[str, Field(min_length=1, max_length=4_000)]
-ShortWords = Annotated[str, Field(min_length=1, max_length=600)]
-RepoPath = Annotated[str, Field(min_length=1, max_length=4_096)]
+
+
+def _unseen(ch: str) -> bool:
+    return ch not in "\n\t" and unicodedata.category(ch) in ("Cc", "Cf", "Cs", "Co", "Cn")
+
+
+def made_visible(text: str) -> str:
+    """The text with every character that nobody would see written out by its number."""
+    return "".join(f"\\u{{{ord(ch):04X}}}" if _unseen(ch) else ch for ch in text)
+
+
+def _seen(text: str) -> str:
+    """What an approver cannot see may not be in a plan: control, invisible and private characters are refused."""
+    unseen = sorted({f"U+{ord(ch):04X}" for ch in text if _unseen(ch)})
+    if unseen:
+        raise ValueError(f"holds characters that nobody would see ({', '.join(unseen[:5])}); leave them out")
+    return text
+
+
+Words = Annotated[str, Field(min_length=1, max_length=4_000), AfterValidator(_seen)]
+ShortWords = Annotated[str, Field(min_length=1, max_length=600), AfterValidator(_seen)]
+RepoPath = Annotated[str, Field(min_length=1, max_length=4_096), AfterValidator(_seen)]
 
 
 class PlanPart(BaseModel):

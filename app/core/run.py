@@ -37,6 +37,13 @@ class Request(Part):
     labeller: Person | None
 
 
+class PlanPart(Part):
+    """A further comment of a plan that is too long for one: it binds an approval as the first does."""
+
+    node_id: str
+    comment_digest: str
+
+
 class Proposal(Part):
     """A plan on offer."""
 
@@ -51,6 +58,7 @@ class Proposal(Part):
     comment_node_id: str = ""
     comment_digest: str = ""
     """Digest of the comment's text as GitHub gave it back when it was posted."""
+    further_parts: tuple[PlanPart, ...] = ()
     issue_changed: bool = False
     notices: tuple[str, ...] = ()
 

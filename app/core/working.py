@@ -162,6 +162,7 @@ def said(state: State, fact: f.Said) -> Move | Stay:
         "comment_id": fact.comment_id,
         "comment_node_id": fact.node_id,
         "comment_digest": fact.comment_digest,
+        "further_parts": fact.further_parts,
     }
     return Move(state.model_copy(update={"proposal": state.proposal.model_copy(update=posted)}))
 

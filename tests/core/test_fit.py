@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.core.fit import is_test, no_secrets, patch_fits, plan_fits
+from app.core.fit import beyond_plan, is_test, no_secrets, patch_fits, plan_fits
 from app.core.patch import FileChange, Patch
 from app.core.plan import Check, Expectation
 from app.core.policy import Policy, Spending
@@ -75,7 +75,7 @@ def test_policy_forbids_paths_and_bounds_budgets() -> None:
 
 
 def test_a_patch_of_exactly_the_plan_fits() -> None:
-    assert patch_fits(plan(), patch(*WHOLE)) == Allowed()
+    assert patch_fits(plan(), patch(*WHOLE), Policy()) == Allowed()
 
 
 @pytest.mark.parametrize(
@@ -91,29 +91,29 @@ def test_a_patch_of_exactly_the_plan_fits() -> None:
     ],
 )
 def test_a_patch_that_holds_anything_else_or_less_is_refused(changes: tuple[FileChange, ...], words: str) -> None:
-    refused = patch_fits(plan(), patch(*changes))
+    refused = patch_fits(plan(), patch(*changes), Policy())
     assert isinstance(refused, Refused)
     assert words in str(refused)
 
 
 def test_a_patch_on_another_commit_is_refused() -> None:
-    assert isinstance(patch_fits(plan(), Patch(base_commit="c" * 40, changes=WHOLE)), Refused)
+    assert isinstance(patch_fits(plan(), Patch(base_commit="c" * 40, changes=WHOLE), Policy()), Refused)
 
 
 def test_a_sibling_test_may_be_changed_or_made_without_being_named() -> None:
     only = plan(steps=[STEPS[0], step(2, "change", "tests/test_units.py")])
     changes = (change("src/sizes.py"), change("tests/test_units.py"), change("src/test_sizes.py", "create"))
-    assert patch_fits(only, patch(*changes)) == Allowed()
+    assert patch_fits(only, patch(*changes), Policy()) == Allowed()
     gone = (change("src/sizes.py"), change("tests/test_units.py"), change("tests/test_sizes.py", "delete"))
-    assert isinstance(patch_fits(only, patch(*gone)), Refused)
+    assert isinstance(patch_fits(only, patch(*gone), Policy()), Refused)
 
 
 def test_a_move_is_told_by_both_its_ends() -> None:
     moving = plan(steps=[step(1, "move", "src/a.py", to="src/b.py"), STEPS[1]])
     there = change("src/b.py", "move", old_path="src/a.py")
-    assert patch_fits(moving, patch(there, WHOLE[1])) == Allowed()
+    assert patch_fits(moving, patch(there, WHOLE[1]), Policy()) == Allowed()
     elsewhere = change("src/c.py", "move", old_path="src/a.py")
-    assert isinstance(patch_fits(moving, patch(elsewhere, WHOLE[1])), Refused)
+    assert isinstance(patch_fits(moving, patch(elsewhere, WHOLE[1]), Policy()), Refused)
 
 
 @pytest.mark.parametrize(
@@ -203,16 +203,16 @@ def by_rule(**more: Any) -> Any:
 
 def test_a_plan_by_rule_admits_exactly_the_bytes_that_it_lists() -> None:
     good = Patch(base_commit=BASE, changes=(change("src/sizes.py"),))
-    assert patch_fits(by_rule(), good) == Allowed()
+    assert patch_fits(by_rule(), good, Policy()) == Allowed()
     other = Patch(base_commit=BASE, changes=(change("src/sizes.py", content_ref="9" * 64),))
-    refused = patch_fits(by_rule(), other)
+    refused = patch_fits(by_rule(), other, Policy())
     assert isinstance(refused, Refused)
     assert "something else of src/sizes.py than the plan lists" in str(refused)
 
 
 def test_a_plan_by_rule_has_no_tests_beside_what_it_touches() -> None:
     beside = (change("src/sizes.py"), change("src/test_sizes.py", content_ref="1" * 64))
-    assert isinstance(patch_fits(by_rule(), Patch(base_commit=BASE, changes=beside)), Refused)
+    assert isinstance(patch_fits(by_rule(), Patch(base_commit=BASE, changes=beside), Policy()), Refused)
 
 
 @pytest.mark.parametrize(
@@ -274,3 +274,15 @@ def test_more_steps_than_the_template_has_room_for_are_refused() -> None:
 def test_a_plan_that_was_approved_without_a_check_promises_none() -> None:
     assert plan_shown(plan(checks=[]), report()) == Allowed()
     assert isinstance(plan_shown(plan(), report()), Refused)
+
+
+def test_forbidden_paths_bind_the_tests_beside_a_file_as_well() -> None:
+    only = plan(steps=[STEPS[0], step(2, "change", "tests/test_units.py")])
+    changes = (change("src/sizes.py"), change("tests/test_units.py"), change("tests/locked/test_sizes.py"))
+    assert patch_fits(only, patch(*changes), Policy()) == Allowed()
+    assert isinstance(patch_fits(only, patch(*changes), Policy(forbidden_paths=("tests/locked/*",))), Refused)
+
+
+def test_what_the_plan_does_not_name_is_told() -> None:
+    assert beyond_plan(plan(), patch(*WHOLE)) == ()
+    assert beyond_plan(plan(), patch(*WHOLE, change("src/test_sizes.py", "create"))) == ("src/test_sizes.py",)

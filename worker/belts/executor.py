@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from app.core.budget import Meter
-from app.core.fit import no_secrets, patch_fits
+from app.core.fit import beyond_plan, no_secrets, patch_fits
 from app.core.patch import Patch
 from app.core.plan import Plan, Who
+from app.core.policy import Policy
 from app.core.report import CheckRun, Report, Review, When, plan_shown
 from app.core.span import SpanKind
 from app.core.template import Template
@@ -28,6 +29,7 @@ from worker.repo.tools import ReadTools
 DIFF_SHOWN = 60_000
 """Characters of the difference that the reviewer reads; it can read the files for more."""
 
+
 @dataclass(frozen=True, slots=True)
 class BenchModels:
     """Who does standard steps, who strong ones, and who reads the result."""
@@ -42,6 +44,7 @@ class Bench:
     """What the executor works with. It holds no token, and no way to get one; for a rule's work not even a model."""
 
     template: Template
+    policy: Policy
     models: BenchModels | None
     snapshot: Snapshot
     symbols: SymbolCache
@@ -88,7 +91,9 @@ def execute(plan: Plan, bench: Bench, meter: Meter) -> Made | Stopped:
         changes=file_changes(bench.snapshot, overlay.changes(), lambda content: _kept(bench, content)),
     )
     report = _report(plan, overlay, bench, (*before, *shown))
-    verdict = all_of(patch_fits(plan, patch), _clean(overlay), plan_shown(plan, report))
+    notes = tuple(f"`{path}` was changed as a test beside a file of the plan." for path in beyond_plan(plan, patch))
+    report = report.model_copy(update={"notes": notes})
+    verdict = all_of(patch_fits(plan, patch, bench.policy), _clean(overlay), plan_shown(plan, report))
     if isinstance(verdict, Refused):
         return Stopped(verdict, report)
     return Made(patch, report.model_copy(update={"review": _review(plan, overlay, report, bench, meter)}))

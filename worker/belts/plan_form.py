@@ -98,9 +98,7 @@ SUBMIT_QUESTIONS = Tool(
         risks=_SHORTS,
         steps={"type": "array", "items": _QUESTION, "minItems": 1, "maxItems": 60},
         stop_conditions=_SHORTS,
-        budget=_object(
-            (), usd={"type": "string", "minLength": 1, "maxLength": 12}, calls=_COUNT, minutes=_COUNT
-        ),
+        budget=_object((), usd={"type": "string", "minLength": 1, "maxLength": 12}, calls=_COUNT, minutes=_COUNT),
     ),
 )
 

@@ -13,8 +13,9 @@ from app.core.facts import AuthorityFound, DraftOpened, Fact, PublishFailed, Sai
 from app.core.fit import patch_fits
 from app.core.patch import FileChange, Patch
 from app.core.plan import Plan
+from app.core.policy import Policy
 from app.core.report import Findings, Report, plan_shown
-from app.core.run import Built, Proposed, PullRequest, Reporting, State
+from app.core.run import Built, PlanPart, Proposed, PullRequest, Reporting, State
 from app.core.verdict import Refused, all_of
 from worker.github.authority import Question, look_up
 from worker.github.errors import AlreadyExists, DraftUnsupported, Forbidden, GitHubError, Invalid, NotFound, Suspended
@@ -134,10 +135,12 @@ def _say_plan(commenter: Commenter, script: Script, now: datetime) -> Told:
     if not isinstance(state, Proposed) or shown is None:
         return Told((), "no plan is on offer any more")
     words = plan.render(shown, state.proposal, script.repository_url)
-    said = _say_long(commenter, f"plan-{shown.version}", words, script)
+    said, *further = _say_long(commenter, f"plan-{shown.version}", words, script)
     for node_id in script.older_plans:
         commenter.minimise(node_id)
-    return Told((_said(Slot.PLAN, shown.version, said, now),), f"plan {shown.version} said")
+    parts = tuple(PlanPart(node_id=one.node_id, comment_digest=text_digest(one.body)) for one in further)
+    fact = _said(Slot.PLAN, shown.version, said, now).model_copy(update={"further_parts": parts})
+    return Told((fact,), f"plan {shown.version} said")
 
 
 def _say_report(commenter: Commenter, saying: ReportSaying, script: Script, now: datetime) -> Told:
@@ -145,21 +148,21 @@ def _say_report(commenter: Commenter, saying: ReportSaying, script: Script, now:
     if not isinstance(state, Reporting) or asked is None or findings is None:
         return Told((), "no report is owed any more")
     words = report.render(asked, state.approval, findings, state.spent, script.repository_url)
-    said = _say_long(commenter, f"report-{saying.findings_ref[:12]}", words, script)
+    said, *_ = _say_long(commenter, f"report-{saying.findings_ref[:12]}", words, script)
     return Told((_said(Slot.REPORT, None, said, now),), "report said")
 
 
-def _say_long(commenter: Commenter, slot: str, words: str, script: Script) -> CommentView:
-    """In as many comments as the words need; the first of them."""
+def _say_long(commenter: Commenter, slot: str, words: str, script: Script) -> list[CommentView]:
+    """In as many comments as the words need; all of them, in order."""
     number = script.state.request.issue_number
     first, *rest = split(words)
     if rest:
         first += f"\n\n(Continued in {len(rest)} more comments below.)"
-    said = commenter.say(number, script.marker(slot), f"{first}\n\n{script.marker(slot)}")
+    said = [commenter.say(number, script.marker(slot), f"{first}\n\n{script.marker(slot)}").comment]
     for at, part in enumerate(rest, start=2):
         more = script.marker(f"{slot}.{at}")
-        commenter.say(number, more, f"{part}\n\n{more}")
-    return said.comment
+        said.append(commenter.say(number, more, f"{part}\n\n{more}").comment)
+    return said
 
 
 def _say_reply(commenter: Commenter, slot: str, body: str, script: Script, now: datetime) -> Told:
@@ -182,7 +185,8 @@ def _said(slot: Slot, version: int | None, comment: CommentView, now: datetime) 
 def open_draft(publisher: Publisher, finished: Finished, now: datetime) -> Told:
     """1 the gate once more, 2 branch and commit, 3 the draft. What was done before is found, not done again."""
     proposal = finished.state.proposal
-    fits = all_of(patch_fits(finished.plan, finished.patch), plan_shown(finished.plan, finished.report))
+    policy = finished.state.policy or Policy()
+    fits = all_of(patch_fits(finished.plan, finished.patch, policy), plan_shown(finished.plan, finished.report))
     if isinstance(fits, Refused):
         return _failed(finished, str(fits), "Nothing was written.", now)
     try:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from app.core.budget import Meter
-from app.core.plan import AnswerQuestion, Evidence, Plan, Who
+from app.core.plan import AnswerQuestion, Evidence, Plan, Who, made_visible
 from app.core.report import Findings, QuestionAnswered
 from app.core.span import SpanKind
 from app.core.template import Template
@@ -139,7 +139,8 @@ class _Desk:
             if isinstance(verdict, Refused):
                 wrong.append(str(verdict))
             else:
-                kept.append(Evidence(path=str(one["path"]), start=start, end=end, shows=str(one["shows"])))
+                shows = made_visible(str(one["shows"]))[:4_000]
+                kept.append(Evidence(path=str(one["path"]), start=start, end=end, shows=shows))
         text = str(asked["text"])
         if wrong and self._refused < MOST_ANSWERS_REFUSED:
             self._refused += 1

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from app.core.fit import plan_fits
 from app.core.paths import protection_of, shown
-from app.core.plan import ChangeFile, Check, Evidence, ModelPins, Plan, PlanBudget, RuleUse, Who
+from app.core.plan import ChangeFile, Check, Evidence, ModelPins, Plan, PlanBudget, RuleUse, Who, made_visible
 from app.core.policy import Policy
 from app.core.rule import LiteralRule, Rule, RuleKind, SyntaxRule, read_rule
 from app.core.template import Template
@@ -158,7 +158,7 @@ def _evidence(outcome: Rewriting) -> Iterator[Evidence]:
     for one in outcome.files:
         for place in one.places:
             end = min(place.end, place.start + READ_LINES - 1)
-            yield Evidence(path=one.path, start=place.start, end=end, shows=_becomes(place))
+            yield Evidence(path=one.path, start=place.start, end=end, shows=made_visible(_becomes(place))[:4_000])
 
 
 def _becomes(place: Place) -> str:

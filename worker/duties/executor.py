@@ -11,6 +11,7 @@ from app.core.digest import canonical
 from app.core.effects import Execute
 from app.core.facts import ExecutionFailed, QuestionsAnswered, StepsDone
 from app.core.plan import Plan
+from app.core.policy import Policy
 from app.core.report import Findings
 from app.core.run import Grant, grant_of
 from app.core.span import SpanKind
@@ -48,6 +49,7 @@ class _Work:
 
     shop: Shop
     plan: Plan
+    policy: Policy
     template: Template
     mirror: Mirror
     trace: Trace
@@ -73,7 +75,7 @@ def execute(shop: Shop, claim: Claim, trace: Trace) -> Done:
     with shop.line(claim) as line:
         mirror = shop.mirror_of(line)
         mirror.fetch(line.remote, plan.base_commit)
-    work = _Work(shop, plan, template, mirror, trace, meter)
+    work = _Work(shop, plan, claim.state.policy or Policy(), template, mirror, trace, meter)
     return _told(shop, grant, _answered(work) if plan.questions() else _changed(work), meter)
 
 
@@ -126,6 +128,7 @@ def _bench(work: _Work, box: Box) -> Iterator[executor.Bench]:
         environment = _environment(shop, tree, work.trace) if needs and plan.checks else None
         yield executor.Bench(
             template=work.template,
+            policy=work.policy,
             models=None if plan.rule is not None else _models(work),
             snapshot=snapshot,
             symbols=shop.symbols,

@@ -54,8 +54,9 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
     # A login that passed to another account carries nothing over (github-facts 85).
     is_theirs = permission.user_id in (None, question.person.id)
     issue = reader.issue(question.request.issue_number)
-    plan = _plan_comment(reader, question.proposal)
-    found, digest = _word(reader, question, plan, issue.labels)
+    plan = _plan_comments(reader, question.proposal)
+    first = plan.get(question.proposal.comment_node_id) if question.proposal else None
+    found, digest = _word(reader, question, first, issue.labels)
     return AuthorityFound(
         at=now,
         purpose=question.purpose,
@@ -87,20 +88,28 @@ def _policy(reader: Reader) -> Policy | Refused:
         return Refused(f"{POLICY_PATH} is not UTF-8 text.")
 
 
-def _plan_comment(reader: Reader, proposal: Proposal | None) -> CommentReactions | None:
+def _plan_comments(reader: Reader, proposal: Proposal | None) -> dict[str, CommentReactions]:
+    """The plan's comment, and its further ones where it was too long for one, as they stand now."""
     if proposal is None or not proposal.comment_node_id:
-        return None
-    return reader.reactions([proposal.comment_node_id]).get(proposal.comment_node_id)
+        return {}
+    return reader.reactions([proposal.comment_node_id, *(part.node_id for part in proposal.further_parts)])
 
 
-def _found(proposal: Proposal | None, plan: CommentReactions | None) -> Found:
+def _found(proposal: Proposal | None, plan: dict[str, CommentReactions]) -> Found:
+    """As written only when every comment of the plan is; else what is wrong with the first that is not."""
     if proposal is None or not proposal.comment_node_id:
         return Found.NOT_LOOKED_FOR
-    if plan is None:
-        return Found.DELETED
-    if plan.minimized:
-        return Found.HIDDEN
-    return Found.AS_WRITTEN if text_digest(plan.body) == proposal.comment_digest else Found.EDITED
+    posted = [(proposal.comment_node_id, proposal.comment_digest)]
+    posted += [(part.node_id, part.comment_digest) for part in proposal.further_parts]
+    for node_id, digest in posted:
+        comment = plan.get(node_id)
+        if comment is None:
+            return Found.DELETED
+        if comment.minimized:
+            return Found.HIDDEN
+        if text_digest(comment.body) != digest:
+            return Found.EDITED
+    return Found.AS_WRITTEN
 
 
 def _word(

@@ -218,8 +218,31 @@ def test_why_says_who_can_unblock() -> None:
     assert "Somebody with write permission" in reply.render(asked, Proposed(request=REQUEST, proposal=PROPOSAL))
 
 
-@given(st.text(max_size=500))
+@given(st.text(alphabet=st.characters(exclude_categories=["C"]), max_size=500))
 def test_any_summary_gives_a_title_of_one_line(text: str) -> None:
     title = draft.title(plans.plan(summary=text or "x"))
     assert 0 < len(title) <= 256
     assert "\n" not in title
+
+
+@pytest.mark.parametrize("unseen", ["\r", "\x1b]x\x07", "\u200b", "\U000e0041", "\u202e", "\ue000"])
+def test_a_plan_cannot_hold_what_nobody_would_see(unseen: str) -> None:
+    steps = [{"id": 1, "kind": "change", "path": "a.py", "intent": f"Spell{unseen} it.", "done_when": "d"}]
+    with pytest.raises(ValueError, match="nobody would see"):
+        plans.plan(steps=steps)
+
+
+def test_every_word_of_the_longest_plan_is_in_its_comment() -> None:
+    long = " ".join(f"w{n}" for n in range(700))
+    path = "/".join(["deep" * 10] * 20) + "/a.py"
+    steps = [{"id": 1, "kind": "change", "path": path, "intent": f"{long} END1", "done_when": f"{long} END2"}]
+    evidence = [{"path": "a.py", "start": 1, "end": 1, "shows": f"{long} END3"}]
+    body = plan.render(plans.plan(steps=steps, evidence=evidence, hypothesis=f"{long} END4"), PROPOSAL, "")
+    assert all(f"END{n}" in body for n in (1, 2, 3, 4))
+    assert path in body
+    assert "…" not in body
+
+
+def test_a_title_closes_refers_and_skips_nothing() -> None:
+    title = draft.title(plans.plan(summary="Closes #99, fixes acme/other#3 and GH-4 [skip ci]"))
+    assert "#99" not in title and "#3" not in title and "GH-4" not in title and "[skip" not in title
