@@ -7,18 +7,15 @@ from worker.repo.ranking import lexical, links, named, past
 from worker.repo.ranking.issue import Asked
 from worker.repo.ranking.places import is_code
 from worker.repo.ranking.record import FileRecord
-from worker.repo.ranking.scan import Scene, Scores, Signal, scan
+from worker.repo.ranking.scan import Scene, Signal, scan
 from worker.repo.ranking.store import IndexCache
 from worker.repo.snapshot import Snapshot
-
-_FIRST_GUESS = {"chunks": 1.0, "words": 0.5, "defines": 1.0, "frames": 1.0}
-"""What is followed to the files it imports."""
 
 _FOLLOWED = 8
 _MOST_READ_AGAIN = 40
 
 _LEVELLED = frozenset(
-    {"words", "title", "chunks", "names", "alike", "alike_title", "imports", "reached", "reached_words", "tested"}
+    {"words", "title", "chunks", "names", "alike", "alike_title", "reached", "reached_words", "tested"}
 )
 """Signals that compare files: their greatest score is made 1. The others say by themselves how sure they are."""
 
@@ -98,13 +95,8 @@ def _by_links(
     followed: _Followed, signals: dict[str, Signal], chunks: dict[str, dict[int, float]]
 ) -> dict[str, Signal]:
     scene = followed.scene
-    guess: Scores = {}
-    for name, weight in _FIRST_GUESS.items():
-        for path, score in _levelled(signals[name]).scores.items():
-            guess[path] = guess.get(path, 0.0) + weight * score
     tests = lexical.best_chunks(lexical.chunks(scene.tests, scene.asked.words))
     return {
-        "imports": links.neighbours(scene, guess),
         "reached": followed.reached(links.seeds(scene, scene.asked.calls)),
         "reached_words": followed.reached(_heads(chunks, links.best(signals["chunks"].scores, _FOLLOWED))),
         "tested": links.tested(scene, tests),

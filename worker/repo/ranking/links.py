@@ -27,19 +27,6 @@ def imported_by(scene: Scene, hits: Hits) -> dict[str, float]:
     return found
 
 
-def neighbours(scene: Scene, scores: Scores, many: int = 10) -> Signal:
-    """Files that the best files import, by how good the importer is."""
-    spread: dict[str, float] = defaultdict(float)
-    why: dict[str, str] = {}
-    by_path = {hits.path: hits for hits in scene.candidates}
-    for path in best(scores, many):
-        found = imported_by(scene, by_path[path])
-        for other, share in found.items():
-            spread[other] += scores[path] * share / math.sqrt(len(found))
-            why.setdefault(other, f"imported by `{path}`")
-    return Signal(dict(spread), why)
-
-
 def seeds(scene: Scene, names: Mapping[str, float]) -> dict[str, dict[int, float]]:
     """The chunks of definitions that have one of these names, where few files define it: path → chunk → weight."""
     found: dict[str, dict[int, float]] = defaultdict(dict)
