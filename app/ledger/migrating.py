@@ -4,7 +4,7 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, make_url, text
 
 from app.ledger.engine import Database
 
@@ -29,5 +29,13 @@ def brought_up_to_date(url: str) -> None:
 
     try:
         database.writing(work)
+        _keep_private(url)
     finally:
         database.close()
+
+
+def _keep_private(url: str) -> None:
+    """A ledger in a file is for its account alone; SQLite gives the files beside it the same mode."""
+    place = make_url(url)
+    if place.get_backend_name() == "sqlite" and place.database and Path(place.database).is_file():
+        Path(place.database).chmod(0o600)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, React, ReportSaying, Say, Slot
+from app.core.belts import Belt
+from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, Purpose, React, ReportSaying, Say, Slot
 from app.core.facts import Said
 from app.core.patch import Patch
 from app.core.plan import Plan
@@ -19,6 +20,9 @@ from worker.shop import Done, Line, Shop
 def look_up_authority(shop: Shop, claim: Claim, trace: Trace) -> Done:
     """What a person may do is asked of GitHub now."""
     assert isinstance(claim.effect, LookUpAuthority)
+    if claim.effect.purpose is Purpose.LABEL:
+        # The planner may have work soon: it loads what it needs while GitHub is asked.
+        shop.doorbell.sweep(Belt.PLANNER)
     with shop.line(claim) as line:
         reader = Reader(line.connection, line.repository)
         found = publisher.find_authority(reader, claim.effect, claim.state, shop.clock())
