@@ -7,7 +7,7 @@ from app.core.issue import Person
 from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, Reporting, State, Wanted
 
 HELP = """\
-What I understand, each alone on a line:
+What I understand, each in a paragraph of its own:
 
 - `/approve`, or `/approve` and the plan's digest: approves exactly the newest plan. So does a 👍 on its comment.
 - `/revise` and your words: asks for another version of the plan.
