@@ -225,27 +225,16 @@ def test_the_deciding_comment_on_a_later_page_is_read(story: Story) -> None:
 
 def test_a_link_in_the_repository_is_not_followed_by_the_planner_and_not_planned_on(make_story: Making) -> None:
     """Case PI-03, the planner's part."""
-    story = make_story(
-        script(
-            planning(
-                calls(("read_file", {"path": "notes.md"})),
-                {
-                    **calls(
-                        ("submit_plan", PLAN | {"steps": [*PLAN["steps"], change("notes.md")]}),
-                        ("submit_plan", PLAN | {"steps": [*PLAN["steps"], change("out/x.conf", kind="create")]}),
-                        ("submit_plan", PLAN | {"steps": [*PLAN["steps"], change("fresh.txt")]}),
-                    ),
-                },
-                calls(("give_up", {"reason": "Links everywhere."})),
-            )
-        ),
-        links={"notes.md": "../../../etc/passwd", "out": "/var/tmp", "fresh.txt": "/var/tmp/fresh.txt"},
-    )
+    wanted = (change("notes.md"), change("out/x.conf", kind="create"), change("fresh.txt"))
+    plans = [PLAN | {"steps": [*PLAN["steps"], step], "budget": {"files": 9}} for step in wanted]
+    turns = [calls(("read_file", {"path": "notes.md"})), *(calls(("submit_plan", plan)) for plan in plans)]
+    links = {"notes.md": "../../../etc/passwd", "out": "/var/tmp", "fresh.txt": "/var/tmp/fresh.txt"}
+    story = make_story(script(planning(*turns, calls(("give_up", {"reason": "Links everywhere."})))), links=links)
     story.mira.labels()
     shown = story.shown_to("planner")[-1]
     assert "root:" not in shown
-    for path in ("notes.md", "out", "fresh.txt"):
-        assert path in shown
+    for words in ("notes.md is a link", "out is no folder, so out/x.conf cannot be there", "fresh.txt is a link"):
+        assert words in shown
     story.ends(Closed, "Links everywhere.")
 
 
