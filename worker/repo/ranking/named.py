@@ -47,7 +47,7 @@ def modules(scene: Scene) -> Signal:
         for path in files:
             if len(names) == len(re.split(r"::|\.", dotted)):
                 continue
-            value = weight / len(files)
+            value = min(1.0, weight / 2) / len(files)
             if names:
                 inside = {last_name(symbol.name) for symbol in by_path[path].symbols}
                 value *= 1.0 if names[0] in inside else 0.3
@@ -88,7 +88,7 @@ def paths(scene: Scene) -> Signal:
         for file in files:
             if file not in scene.entries:
                 continue
-            value = weight / len(files)
+            value = min(1.0, weight / 2) / len(files)
             if value > scores.get(file, 0.0):
                 scores[file], why[file] = value, "its path is in the issue"
     return Signal(scores, why)
