@@ -61,6 +61,7 @@ _MAIL_FIELD = re.compile(r"^\W{0,2}(?:from|von|de):\W{0,2}\s", re.IGNORECASE)
 _HTML_TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)\b[^>]*?(/?)>", re.IGNORECASE)
 _VOID = frozenset({"br", "hr", "img", "input", "wbr"})
 _MARKDOWN = MarkdownIt("commonmark", {"html": True})
+_WISH = re.compile(r"^/revise\b", re.IGNORECASE)
 _VERBS = {verb.value: verb for verb in Verb}
 _COMMAND = re.compile(r"^/([A-Za-z][A-Za-z-]{1,30})(?:[ \t]+(.*))?$")
 
@@ -83,7 +84,7 @@ def read(text: str) -> Reading:
 
 
 def _spoken_lines(text: str) -> list[str]:
-    """Lines of the paragraphs that hold nothing but commands, as a renderer would see them.
+    """Lines of the paragraphs that hold nothing but commands, or a wish to the end of its paragraph, as rendered.
 
     Within a quotation, list, code, table or HTML element nothing is spoken; nor is a line amid other words, since
     "Do not\\n/approve\\nthis" is one sentence. What follows the head of a quoted mail is somebody else's.
@@ -98,7 +99,11 @@ def _spoken_lines(text: str) -> list[str]:
         spoken = [line.strip() for line in _HIDDEN.sub("", token.content).split("\n") if line.strip()]
         if any(_REPLY_HEAD.match(line) or _MAIL_FIELD.match(line) for line in spoken):
             break
-        if inside <= 0 and spoken and all(_COMMAND.match(line) for line in spoken):
+        if inside > 0 or not spoken:
+            continue
+        if _WISH.match(spoken[0]):
+            lines.append(" ".join(spoken))
+        elif all(_COMMAND.match(line) for line in spoken):
             lines += spoken
     return lines
 

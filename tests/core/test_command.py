@@ -85,6 +85,11 @@ def test_the_words_behind_revise_are_kept() -> None:
     assert read("/revise use the retries option") == Command(Verb.REVISE, "use the retries option")
 
 
+def test_a_wish_goes_on_to_the_end_of_its_paragraph_and_holds_no_command() -> None:
+    wish = "use retries /approve it later"
+    assert read("/revise use retries\n/approve it later\n\nThanks") == Command(Verb.REVISE, wish)
+
+
 def test_two_different_commands_are_not_followed() -> None:
     assert read("/approve\n/reject") == Several((Verb.APPROVE, Verb.REJECT))
 

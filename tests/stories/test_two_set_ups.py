@@ -222,6 +222,9 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
 def test_on_one_machine_with_sqlite_and_folders(make_world: Callable[..., World]) -> None:
     world = make_world()
     with on_one_machine(world):
+        deadline = time.monotonic() + 30
+        while len(processes_of(world.folder)) < 6 and time.monotonic() < deadline:
+            time.sleep(0.05)
         assert len(processes_of(world.folder)) >= 6
         label_to_draft(world, lambda comment: world.control.react(comment, "+1", "mira"))
     assert processes_of(world.folder) == []

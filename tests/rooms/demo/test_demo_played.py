@@ -197,7 +197,7 @@ def test_a_repository_and_an_issue_of_one_s_own_are_served_while_another_demo_wa
     beside.says("Ctrl-C ends everything.")
     assert "a run begins" not in beside.said()
     beside.process.send_signal(signal.SIGINT)
-    assert beside.ends(30) == 0, beside.said()
+    assert beside.ends(100) == 0, beside.said()
     assert beside.said().endswith("Everything has ended.\n")
     for demo_ in (one, beside):
         assert list(demo_.temporary.iterdir()) == [] and left_of(demo_) == []
@@ -232,7 +232,7 @@ REFUSED = {
 def test_what_cannot_be_played_is_refused_in_one_sentence(demo, tmp_path, what):
     make, env, words = REFUSED[what]
     one = demo(*make(tmp_path), **env)
-    assert one.ends(30) == 2
+    assert one.ends(100) == 2
     assert words in one.said() and "Traceback" not in one.said()
     assert list(one.temporary.iterdir()) == []
 
@@ -240,13 +240,13 @@ def test_what_cannot_be_played_is_refused_in_one_sentence(demo, tmp_path, what):
 def test_a_port_that_another_has_is_said_so(demo):
     with socket.create_server(("127.0.0.1", 0)) as other:
         one = demo(PORT=str(other.getsockname()[1]))
-        assert one.ends(30) == 2 and "cannot be had" in one.said() and "set another PORT" in one.said()
+        assert one.ends(100) == 2 and "cannot be had" in one.said() and "set another PORT" in one.said()
 
 
 def test_an_index_out_of_reach_is_said_and_a_repository_of_one_s_own_offered(demo, tmp_path):
     nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:1/simple", "PIP_CONFIG_FILE": os.devnull, "PIP_RETRIES": "0"}
     one = demo("--auto", XDG_CACHE_HOME=str(tmp_path / "cache"), PIP_EXTRA_INDEX_URL="", PIP_FIND_LINKS="", **nowhere)
-    assert one.ends(60) == 2
+    assert one.ends(200) == 2
     assert "could not be fetched from the package index" in one.said() and "--repo PATH" in one.said()
     assert "Traceback" not in one.said() and list(one.temporary.iterdir()) == []
 
@@ -259,5 +259,5 @@ def test_ctrl_c_while_it_begins_leaves_nothing_and_an_unattended_demo_says_it_wa
     one.process.send_signal(signal.SIGINT)
     time.sleep(0.2)
     one.process.send_signal(signal.SIGINT)
-    assert one.ends(40) == 130, one.said()
+    assert one.ends(110) == 130, one.said()
     assert list(one.temporary.iterdir()) == [] and left_of(one) == [] and "Traceback" not in one.said()

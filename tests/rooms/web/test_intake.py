@@ -164,7 +164,7 @@ def test_an_issue_that_ends_says_how(action: str) -> None:
 def test_a_command_carries_its_giver_and_a_digest_of_its_comment() -> None:
     fact = the_fact("issue_comment", commented("/revise use the stable branch\r\nplease"))
     assert isinstance(fact, f.CommandGiven)
-    assert (fact.verb, fact.argument) == (Verb.REVISE, "use the stable branch")
+    assert (fact.verb, fact.argument) == (Verb.REVISE, "use the stable branch please")
     assert (fact.person.login, fact.comment_id) == ("outsider", 4_300_000_007)
     assert fact.comment_digest == text_digest("/revise use the stable branch\nplease")
 
