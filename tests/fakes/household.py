@@ -230,11 +230,18 @@ class House:
 
     # -- ending -----------------------------------------------------------------------------------------------
 
-    def close(self) -> None:
-        """Every thread and socket of this world has ended."""
+    def close(self) -> threading.Thread:
+        """Nobody works any more and no token lives; the servers have ended once the thread has.
+
+        Ending a server is mostly waiting, which the next story need not do.
+        """
         self.stop_mint()
+        ending = threading.Thread(target=self._end_servers, name="the end of a story")
+        ending.start()
+        return ending
+
+    def _end_servers(self) -> None:
         self._server.should_exit = True
-        # Two servers that end side by side need half the time.
         ending = threading.Thread(target=self.twin.stop)
         ending.start()
         self.model.stop()

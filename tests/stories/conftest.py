@@ -1,5 +1,6 @@
 """A story's world, made anew for each story and taken down after it."""
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,8 +25,18 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
+@pytest.fixture(scope="session")
+def endings() -> Iterator[list[threading.Thread]]:
+    """Worlds that are coming to their end; at the end of the session all of them have."""
+    under_way: list[threading.Thread] = []
+    yield under_way
+    for ending in under_way:
+        ending.join(30)
+    assert [ending.name for ending in under_way if ending.is_alive()] == []
+
+
 @pytest.fixture
-def make_story(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MakeStory]:
+def make_story(tmp_path: Path, request: pytest.FixtureRequest, endings: list[threading.Thread]) -> Iterator[MakeStory]:
     """Makes a story's world on SQLite; `script` is the model's part, `files` the repository."""
     made: list[Story] = []
 
@@ -42,8 +53,7 @@ def make_story(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[MakeS
         return story
 
     yield make
-    for story in made:
-        story.close()
+    endings += [story.close() for story in made]
     if request.node.stash.get(TOLD, False):
         assert all(story.ended for story in made), "the story was not told to its end"
 

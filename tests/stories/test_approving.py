@@ -163,7 +163,7 @@ def test_an_approval_that_is_looked_up_when_a_newer_version_stands_does_not_coun
     "words",
     [
         "> /approve\n\nnot yet, please",
-        "On Tuesday 4 March 2025 at 10:12 olga wrote:\n> /approve\n",
+        "On Tuesday 4 March 2025 at 10:12 olga wrote:\n> /approve\n\n/approve\n",
         "```\n/approve\n```",
         "    /approve",
     ],

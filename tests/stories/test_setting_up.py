@@ -58,8 +58,9 @@ def test_a_clock_that_is_45_seconds_fast_is_believed(make_story: Making) -> None
         (lambda pem: "", "GITHUB_PRIVATE_KEY is not set"),
         (lambda pem: "not a key at all", "GITHUB_PRIVATE_KEY does not hold a private key"),
         (lambda pem: pem[:600], "GITHUB_PRIVATE_KEY holds a private key without its last line"),
+        (lambda pem: f"{pem[:200]}AAAA{pem[204:]}", "GITHUB_PRIVATE_KEY holds a private key that cannot be read"),
     ],
-    ids=["missing", "something else", "cut off"],
+    ids=["missing", "something else", "cut off", "damaged"],
 )
 def test_a_key_that_cannot_be_used_stops_the_mint_at_its_start(
     tmp_path: Path, key: Callable[[str], str], words: str
