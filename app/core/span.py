@@ -43,7 +43,10 @@ class Span(Part):
 
 
 class Minted(Part):
-    """One token that the mint cut, or refused to cut. The token itself is never kept, only its SHA-256."""
+    """One token that the mint cut, refused to cut, or was about to cut.
+
+    The token itself is never kept, only its SHA-256; that is empty for a refusal, and for one whose answer was lost.
+    """
 
     id: str
     run: str

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import zstandard
-from sqlalchemy import Row, Select, insert, select, update
+from sqlalchemy import Row, Select, delete, insert, select, update
 
 from app.core.digest import canonical
 from app.core.facts import PlanDrafted
@@ -133,6 +133,16 @@ class Books(OnDatabase):
         )
         self._database.writing(lambda connection: connection.execute(row.on_conflict_do_nothing()))
 
+    def finish_mint(self, minted: Minted) -> None:
+        """The token that was begun is there: its hash, what it opens and until when take the place of the intent."""
+        values = {"expires_at": minted.expires_at, "body": as_json(minted.model_dump(mode="json"))}
+        there = update(mints).where(mints.c.id == minted.id).values(**values)
+        self._database.writing(lambda connection: connection.execute(there))
+
+    def forget_mint(self, id: str) -> None:
+        """What was begun came to nothing: GitHub said that it cut no token."""
+        self._database.writing(lambda connection: connection.execute(delete(mints).where(mints.c.id == id)))
+
     def mark_revoked(self, id: str, at: datetime) -> None:
         """The token is revoked since `at`; the first time counts."""
         first = update(mints).where(mints.c.id == id, mints.c.revoked_at.is_(None)).values(revoked_at=at)
@@ -145,8 +155,11 @@ class Books(OnDatabase):
 
     def live_mints(self, now: datetime) -> tuple[Minted, ...]:
         """The tokens that would still open something."""
-        live = (mints.c.revoked_at.is_(None), mints.c.refused.is_(False), mints.c.expires_at > now)
-        return self._minted(select(mints.c.body, mints.c.revoked_at).where(*live))
+        return tuple(one for one in self._not_over(now) if one.token_sha256)
+
+    def unfinished_mints(self, now: datetime) -> tuple[Minted, ...]:
+        """What was begun and has no end: a token may live that nobody holds. It has no hash, but all the rest."""
+        return tuple(one for one in self._not_over(now) if not one.token_sha256)
 
     def marker_key(self) -> bytes:
         """The 32 bytes with which our hidden markers are authenticated: made by chance once, then always the same."""
@@ -161,6 +174,10 @@ class Books(OnDatabase):
         if secret is None:
             raise LedgerCorrupt("The key of our markers was kept and cannot be read.")
         return bytes(secret)
+
+    def _not_over(self, now: datetime) -> tuple[Minted, ...]:
+        live = (mints.c.revoked_at.is_(None), mints.c.refused.is_(False), mints.c.expires_at > now)
+        return self._minted(select(mints.c.body, mints.c.revoked_at).where(*live))
 
     def _minted(self, query: Select[Any]) -> tuple[Minted, ...]:
         with self._database.reading() as connection:

@@ -255,3 +255,30 @@ def test_a_labelled_run_is_found_again_with_equal_facts(told: Told) -> None:
 def _meddle(ledger: Ledger, statement: str, **values: Any) -> None:
     with ledger._database.engine.begin() as connection:
         connection.execute(text(statement), values)
+
+
+def test_a_token_that_is_begun_is_finished_or_forgotten(ledger: Ledger) -> None:
+    begun = Minted(
+        id="m-9",
+        run="r-1",
+        effect_id=1,
+        belt=Belt.PLANNER,
+        purpose="draft_plan",
+        repository_id=7,
+        permissions={"contents": "read"},
+        token_sha256="",
+        minted_at=START,
+        expires_at=START + timedelta(hours=1),
+    )
+    other = begun.model_copy(update={"id": "m-10"})
+    for each in (begun, other):
+        ledger.record_mint(each)
+    assert ledger.live_mints(START) == ()
+    assert {one.id for one in ledger.unfinished_mints(START)} == {"m-9", "m-10"}
+    assert ledger.unfinished_mints(START + timedelta(hours=1)) == ()
+    there = begun.model_copy(update={"token_sha256": sha("token"), "expires_at": START + timedelta(minutes=50)})
+    ledger.finish_mint(there)
+    ledger.forget_mint("m-10")
+    assert ledger.mints() == ledger.live_mints(START) == (there,)
+    assert ledger.live_mints(START + timedelta(minutes=50)) == ()
+    assert ledger.unfinished_mints(START) == ()

@@ -136,8 +136,7 @@ class Mint:
         if isinstance(stands, Refused):
             return stands
         asking = replace(place, purpose="ask_again")
-        token = self._cut(asking, REACH[EffectKind.LOOK_UP_AUTHORITY])
-        mint_id = self._purse.keep(asking, token)
+        mint_id, token = self._cut(asking, REACH[EffectKind.LOOK_UP_AUTHORITY])
         try:
             bot = self._bot(token)
             credential = InstallationToken(token.value)
@@ -149,8 +148,7 @@ class Mint:
         return verdict if isinstance(verdict, Refused) else None
 
     def _hand_out(self, place: Place, reach: Reach) -> Token:
-        token = self._cut(place, reach)
-        mint_id = self._purse.keep(place, token)
+        mint_id, token = self._cut(place, reach)
         try:
             bot = self._bot(token)
         except BaseException:
@@ -165,9 +163,19 @@ class Mint:
             bot_user_id=bot,
         )
 
-    def _cut(self, place: Place, reach: Reach) -> CutToken:
+    def _cut(self, place: Place, reach: Reach) -> tuple[str, CutToken]:
+        """A token in the purse, and the id under which it is there."""
         installed = dict(self._identity.installation(place.repository).permissions) if reach.where_granted else {}
-        return self._identity.mint(place.installation_id, place.repository_id, permissions(reach, installed))
+        asked = permissions(reach, installed)
+        mint_id = self._purse.begin(place, asked)
+        try:
+            token = self._identity.mint(place.installation_id, place.repository_id, asked)
+        except GitHubError as error:
+            if not error.maybe_done:
+                self._purse.forget(mint_id)
+            raise
+        self._purse.keep(mint_id, place, token)
+        return mint_id, token
 
     def _bot(self, token: CutToken) -> int:
         if not self._bot_user_id:

@@ -5,9 +5,9 @@ import logging
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from app.core.belts import Belt
 from app.core.span import Minted
@@ -16,6 +16,9 @@ from app.ledger.errors import LedgerError
 from app.ledger.store import Ledger
 from worker.github.app import AppIdentity, Token
 from worker.github.errors import GitHubError
+
+LONGEST_LIFE = timedelta(hours=1)
+"""How long GitHub lets a token live (github-facts 52)."""
 
 ALARMING_TRIES = 3
 """After so many failed revocations the log says it as an error, for somebody to look."""
@@ -70,21 +73,32 @@ class Purse:
         self._lock = threading.Lock()
         self._closed = False
 
-    def keep(self, place: Place, token: Token) -> str:
-        """The token's mint id, once it is recorded. One that could not be recorded is ended at once."""
+    def begin(self, place: Place, permissions: Mapping[str, str]) -> str:
+        """The mint id of a token that is about to be cut. The ledger says so before GitHub is asked, so that one
+        that is lost between the cut and its record, with the mint or with GitHub's answer, is named all the same."""
         mint_id = secrets.token_hex(12)
+        until = self._clock() + LONGEST_LIFE
+        self._ledger.record_mint(self._record(mint_id, place, until, dict(permissions), ""))
+        return mint_id
+
+    def forget(self, mint_id: str) -> None:
+        """GitHub said that it cut none."""
+        self._ledger.forget_mint(mint_id)
+
+    def keep(self, mint_id: str, place: Place, token: Token) -> None:
+        """The token that was begun is recorded by hash and may be handed out. One that could not be recorded is ended
+        at once."""
         with self._lock:
             self._living[mint_id] = Living(token, place, time.monotonic())
             closed = self._closed
         try:
             expires_at, permissions = token.expires_at, dict(token.permissions)
-            self._ledger.record_mint(self._record(mint_id, place, expires_at, permissions, _hashed(token)))
+            self._ledger.finish_mint(self._record(mint_id, place, expires_at, permissions, _hashed(token)))
             if closed:
                 raise PurseClosed
         except BaseException:
             self.end(mint_id)
             raise
-        return mint_id
 
     def refuse(self, place: Place, refused: Refused) -> None:
         """The refusal is in the ledger."""
@@ -127,9 +141,12 @@ class Purse:
             self.end(mint_id)
 
     def look_back(self) -> None:
-        """The log names the tokens in the ledger that live and are not in here."""
+        """The log names the tokens in the ledger that live, or may live, and are not in here."""
         for one in self._ledger.live_mints(self._clock()):
             words = "token %s (%s of %s) was left alive by an earlier mint and lives until %s"
+            _LOG.error(words, one.id, one.purpose, one.run, f"{one.expires_at:%H:%M:%S} UTC")
+        for one in self._ledger.unfinished_mints(self._clock()):
+            words = "a token (%s, %s of %s) was asked for and its answer was lost; if it was cut, it lives until %s"
             _LOG.error(words, one.id, one.purpose, one.run, f"{one.expires_at:%H:%M:%S} UTC")
 
     def tidy(self, outlived: Callable[[Place, float], bool]) -> None:

@@ -4,10 +4,13 @@ import logging
 import time
 from datetime import timedelta
 
+import pytest
+
 from app.core.belts import Belt, EffectKind
 from infra.twin.twin import AppWish, Twin
 from tests.fakes.household import app_key
 from tests.rooms.mint.conftest import CONNECTIONS
+from worker.mint.caller import MintDenied
 from worker.mint.mint import Mint
 from worker.mint.wire import Denied, Done, Release, Token, Watch
 
@@ -84,9 +87,18 @@ def test_a_mint_that_is_ending_hands_out_nothing_and_leaves_nothing(desk):
     assert desk.ledger.live_mints(desk.now()) == ()
 
 
-def test_a_token_that_cannot_be_recorded_is_ended_at_once(desk):
+def test_no_token_is_cut_where_the_ledger_cannot_name_it(desk):
     claim = desk.claim(desk.label(), EffectKind.DRAFT_PLAN)
     desk.write_over("CREATE TRIGGER full BEFORE INSERT ON mints BEGIN SELECT RAISE(ABORT, 'disk full'); END")
+    caller, _ = desk.line(Belt.PLANNER)
+    with pytest.raises(MintDenied, match="could not answer"):
+        caller.cut(claim.run, claim.effect_id, claim.fence)
+    assert desk.tokens() == []
+
+
+def test_a_token_that_cannot_be_recorded_is_ended_at_once(desk):
+    claim = desk.claim(desk.label(), EffectKind.DRAFT_PLAN)
+    desk.write_over("CREATE TRIGGER full BEFORE UPDATE OF body ON mints BEGIN SELECT RAISE(ABORT, 'disk full'); END")
     caller, _ = desk.line(Belt.PLANNER)
     try:
         caller.cut(claim.run, claim.effect_id, claim.fence)
@@ -138,3 +150,36 @@ def test_the_mint_s_connection_survives_that_github_is_started_again(desk, tmp_p
     desk.twin.forge.world.__dict__.update(world.__dict__)
     answers = [desk.ask(claim) for _ in range(2)]
     assert isinstance(answers[-1], Token), answers
+
+
+CUT = r"POST /app/installations/\d+/access_tokens"
+
+
+def test_a_token_whose_answer_is_lost_is_named_by_what_it_is_for(desk, caplog):
+    claim = desk.claim(desk.label(), EffectKind.DRAFT_PLAN)
+    desk.control.fault(CUT, mode="drop-after")
+    answer = desk.ask(claim)
+    assert isinstance(answer, Denied) and answer.retry_after is not None
+    (alive,) = desk.living()
+    assert desk.ledger.live_mints(desk.now()) == ()
+    (lost,) = desk.ledger.unfinished_mints(desk.now())
+    assert (lost.run, lost.purpose, lost.token_sha256) == (claim.run, "draft_plan", "")
+    assert lost.permissions == alive["permissions"]
+    assert desk.ledger.unfinished_mints(desk.now() + timedelta(hours=1)) == ()
+    desk.mint.look_back()
+    said = [record.getMessage() for record in caplog.records]
+    assert any(lost.id in line and "its answer was lost" in line for line in said)
+
+
+def test_a_token_that_was_not_cut_leaves_nothing_but_the_refusal(desk):
+    claim = desk.claim(desk.label(), EffectKind.DRAFT_PLAN)
+    desk.control.fault(CUT, status=403)
+    assert isinstance(desk.ask(claim), Denied)
+    assert desk.ledger.unfinished_mints(desk.now()) == ()
+    assert len(desk.ledger.mints()) == 1
+
+
+def test_a_token_that_was_cut_is_no_longer_one_that_was_begun(desk):
+    token = desk.cut(desk.claim(desk.label(), EffectKind.DRAFT_PLAN))
+    assert desk.ledger.unfinished_mints(desk.now()) == ()
+    assert [one.id for one in desk.ledger.mints()] == [token.mint_id]
