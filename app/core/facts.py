@@ -136,6 +136,10 @@ class AuthorityFound(_Fact):
     source_id: int
     source_found: Found
     source_digest: str = ""
+    said_at: datetime | None = None
+    """When the comment was written or the thumb given, by GitHub's clock; None for a label."""
+    shown_at: datetime | None = None
+    """When the plan comment was written, by the same clock."""
     argument: str = ""
     issue_digest: Sha256
     plan_version: int | None = None

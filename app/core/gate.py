@@ -40,6 +40,7 @@ def may_approve(request: Request, proposal: Proposal, found: AuthorityFound, now
         _word_stands(found),
         _names_this_plan(proposal, found),
         _comment_stands(proposal, found),
+        _said_after_shown(found),
         _issue_stands(proposal, found.issue_digest),
         _in_time(proposal.expires_at, now),
     )
@@ -98,6 +99,7 @@ def still_approved(approval: Approval, found: AuthorityFound, proposal: Proposal
         _word_stands(found),
         same_word,
         _comment_stands(proposal, found),
+        _said_after_shown(found),
         _issue_stands(proposal, found.issue_digest),
         _in_time(approval.expires_at, now),
     )
@@ -151,6 +153,14 @@ def _word_stands(found: AuthorityFound) -> Verdict:
     if found.source_found is Found.EDITED:
         return Refused(f"The {what} was edited after it was written, so it does not count.", "Write a new one.")
     return Refused(f"The {what} is gone, so it does not count.")
+
+
+def _said_after_shown(found: AuthorityFound) -> Verdict:
+    """Nobody approves what they have not seen: an old word that is delivered once more is not about this plan."""
+    if found.said_at is not None and found.shown_at is not None and found.said_at >= found.shown_at:
+        return Allowed()
+    what = "reaction" if found.source is SourceKind.REACTION else "comment"
+    return Refused(f"The {what} is older than the plan that it is to approve.", "Read the plan, then approve it.")
 
 
 def _names_this_plan(proposal: Proposal, found: AuthorityFound) -> Verdict:

@@ -95,6 +95,8 @@ def found(look: LookUpAuthority, at: datetime, **changes: Any) -> f.AuthorityFou
         "source_id": look.source_id,
         "source_found": f.Found.AS_WRITTEN,
         "source_digest": look.source_digest,
+        "said_at": at,
+        "shown_at": at,
         "argument": look.argument,
         "issue_digest": TEXTS[0],
         "plan_comment": f.Found.AS_WRITTEN,

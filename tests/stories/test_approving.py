@@ -3,6 +3,7 @@
 The executor is away in most of these stories: what counts is whether its work became due.
 """
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -240,3 +241,24 @@ def test_two_maintainers_approve_in_one_moment_and_one_draft_is_opened(story_on_
     assert len(story.control.branches(REPO)) == 2
     story.draft()
     story.ends(Published)
+
+
+def test_an_old_approval_that_is_delivered_once_more_is_not_of_the_next_run_s_plan(proposed: Story) -> None:
+    """Nobody has read the new plan, whatever guid the old comment comes under."""
+    story = proposed
+    story.plan_is_read()
+    story.mira.says("/approve")
+    payload = story.last_delivery("issue_comment", "created")
+    story.mira.says("/cancel")
+    story.read_status("cancelled by mira")
+    story.mira.unlabels()
+    story.pass_time(2 * SECOND)
+    story.mira.labels()
+    story.plan_is_read()
+    assert story.deliver("issue_comment", json.dumps(payload).encode()) == 202
+    story.crank()
+    story.next_comment("The comment is older than the plan")
+    assert isinstance(story.state(), Proposed)
+    story.away.clear()
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected by mira")

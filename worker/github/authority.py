@@ -56,7 +56,7 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
     issue = reader.issue(question.request.issue_number)
     plan = _plan_comments(reader, question.proposal)
     first = plan.get(question.proposal.comment_node_id) if question.proposal else None
-    found, digest = _word(reader, question, first, issue.labels)
+    word = _word(reader, question, first, issue.labels)
     return AuthorityFound(
         at=now,
         purpose=question.purpose,
@@ -67,8 +67,10 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
         policy_problem=str(policy) if isinstance(policy, Refused) else "",
         source=question.source,
         source_id=question.source_id,
-        source_found=found,
-        source_digest=digest,
+        source_found=word.found,
+        source_digest=word.digest,
+        said_at=word.said_at,
+        shown_at=first.created_at if first else None,
         argument=question.argument,
         issue_digest=IssueSnapshot(number=issue.number, title=issue.title, body=issue.body).digest(),
         plan_version=question.proposal.version if question.proposal else None,
@@ -112,37 +114,44 @@ def _found(proposal: Proposal | None, plan: dict[str, CommentReactions]) -> Foun
     return Found.AS_WRITTEN
 
 
-def _word(
-    reader: Reader, question: Question, plan: CommentReactions | None, labels: tuple[str, ...]
-) -> tuple[Found, str]:
+@dataclass(frozen=True, slots=True)
+class _Word:
+    """A person's word as it was found, the digest of its text, and when it was given."""
+
+    found: Found
+    digest: str = ""
+    said_at: datetime | None = None
+
+
+def _word(reader: Reader, question: Question, plan: CommentReactions | None, labels: tuple[str, ...]) -> _Word:
     if question.source is SourceKind.LABEL:
         wanted = question.request.label.lower()
         there = any(label.lower() == wanted for label in labels)
-        return (Found.AS_WRITTEN if there else Found.DELETED), ""
+        return _Word(Found.AS_WRITTEN if there else Found.DELETED)
     if question.source is SourceKind.REACTION:
-        return _thumb(question, plan), ""
+        return _thumb(question, plan)
     return _comment(reader, question)
 
 
-def _thumb(question: Question, plan: CommentReactions | None) -> Found:
+def _thumb(question: Question, plan: CommentReactions | None) -> _Word:
     thumbs = plan.thumbs if plan else ()
     thumb = next((one for one in thumbs if one.reaction_id == question.source_id), None)
     if plan is None or thumb is None or thumb.user_id != question.person.id:
-        return Found.DELETED
+        return _Word(Found.DELETED)
     # A comment that was edited after the thumb was not what its giver saw (github-facts 46).
     edited_later = plan.edited_at is not None and plan.edited_at > thumb.created_at
-    return Found.EDITED if edited_later else Found.AS_WRITTEN
+    return _Word(Found.EDITED if edited_later else Found.AS_WRITTEN, said_at=thumb.created_at)
 
 
-def _comment(reader: Reader, question: Question) -> tuple[Found, str]:
+def _comment(reader: Reader, question: Question) -> _Word:
     try:
         comment = reader.comment(question.source_id)
     except (NotFound, Gone):
-        return Found.DELETED, ""
+        return _Word(Found.DELETED)
     digest = text_digest(comment.body)
     same_author = comment.author is not None and comment.author.id == question.person.id
     same_issue = comment.issue_number in (None, question.request.issue_number)
     if not same_author or not same_issue:
-        return Found.DELETED, digest
+        return _Word(Found.DELETED, digest)
     as_written = not question.source_digest or digest == question.source_digest
-    return (Found.AS_WRITTEN if as_written else Found.EDITED), digest
+    return _Word(Found.AS_WRITTEN if as_written else Found.EDITED, digest, comment.created_at)

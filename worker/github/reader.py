@@ -37,7 +37,7 @@ _THUMBS = """
     pageInfo { hasNextPage endCursor }
     nodes { databaseId createdAt user { databaseId login } }
   }"""
-_COMMENT = f"... on IssueComment {{ id fullDatabaseId body lastEditedAt isMinimized {_THUMBS} }}"
+_COMMENT = f"... on IssueComment {{ id fullDatabaseId body createdAt lastEditedAt isMinimized {_THUMBS} }}"
 _BATCH = f"query($ids: [ID!]!, $after: String) {{ nodes(ids: $ids) {{ {_COMMENT} }} }}"
 
 
@@ -87,6 +87,7 @@ class _Reactions(Struct):
 class _ReactedComment(Struct):
     id: str
     body: str
+    created_at: datetime = field(name="createdAt")
     reactions: _Reactions
     comment_id: str | int | None = field(name="fullDatabaseId", default=None)
     edited_at: datetime | None = field(name="lastEditedAt", default=None)
@@ -175,7 +176,9 @@ class Reader:
             batch = list(node_ids[start : start + MOST_COMMENTS_PER_QUERY])
             for comment in self._reacted(batch, None):
                 thumbs = self._thumbs_of(comment)
-                found[comment.id] = CommentReactions(comment.body, comment.edited_at, comment.minimized, thumbs)
+                found[comment.id] = CommentReactions(
+                    comment.body, comment.created_at, comment.edited_at, comment.minimized, thumbs
+                )
         return found
 
     def thumbs(self, comment_id: int) -> tuple[Thumb, ...]:

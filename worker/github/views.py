@@ -147,6 +147,7 @@ class CommentReactions(Struct, frozen=True):
     """A comment as it stands now, with every 👍 on it; `edited_at` is None when it was never edited."""
 
     body: str
+    created_at: datetime
     edited_at: datetime | None
     minimized: bool
     thumbs: tuple[Thumb, ...]

@@ -46,7 +46,7 @@ def still_approved(reader: Reader, grant: Grant, bot_user_id: int, now: datetime
             return Refused("The plan comment is not one that shows this plan.", ASK_ANEW)
         # A thumb stands on the plan comment itself; `look_up` found it there.
         by_comment = grant.approval.source is ApprovalSource.COMMENT
-        return _says_so(reader, grant, shown) if by_comment else Allowed()
+        return _says_so(reader, grant) if by_comment else Allowed()
     except (NotFound, Gone) as error:
         return Refused(f"The approval cannot be found again: {error.reason}", ASK_ANEW)
 
@@ -63,16 +63,14 @@ def _is_ours(shown: CommentView, grant: Grant, bot_user_id: int) -> bool:
     )
 
 
-def _says_so(reader: Reader, grant: Grant, shown: CommentView) -> Verdict:
-    """The comment is an order to carry out this plan, written after the plan was shown and never edited."""
+def _says_so(reader: Reader, grant: Grant) -> Verdict:
+    """The comment is an order to carry out this plan, and was never edited."""
     word = reader.comment(grant.approval.source_id)
     said = read(word.body)
     if not isinstance(said, Command) or said.verb is not Verb.APPROVE:
         return Refused("The approving comment approves nothing.", ASK_ANEW)
     if said.argument and not names(said.argument, grant.proposal.digest):
         return Refused("The approving comment names another plan.", ASK_ANEW)
-    if word.created_at < shown.created_at:
-        return Refused("The approving comment is older than the plan that it is to approve.", ASK_ANEW)
     as_it_stands = reader.reactions([word.node_id]).get(word.node_id)
     if as_it_stands is None or as_it_stands.edited_at is not None:
         return Refused("The approving comment was edited after it was written.", ASK_ANEW)

@@ -103,7 +103,7 @@ def reaction(number: int, user: int | None) -> dict[str, Any]:
 def reacted(node: str, thumbs: list[dict[str, Any]], cursor: str | None = None) -> dict[str, Any]:
     page = {"hasNextPage": cursor is not None, "endCursor": cursor}
     return {
-        "id": node, "body": "plan", "lastEditedAt": None, "isMinimized": False,
+        "id": node, "body": "plan", "createdAt": "2026-03-01T09:00:00Z", "lastEditedAt": None, "isMinimized": False,
         "reactions": {"pageInfo": page, "nodes": thumbs},
     }  # fmt: skip
 
@@ -111,7 +111,7 @@ def reacted(node: str, thumbs: list[dict[str, Any]], cursor: str | None = None) 
 def test_thumbs_are_read_in_batches_with_deleted_comments_and_people_left_out(wire: Wire, reader: Reader) -> None:
     first = {"data": {"nodes": [reacted("IC_0", [reaction(1, 5), reaction(2, None)]), None, {}]},
              "errors": [{"type": "NOT_FOUND", "path": ["nodes", 1], "message": "Could not resolve"}]}  # fmt: skip
-    hidden = reacted("IC_100", []) | {"lastEditedAt": WHEN, "isMinimized": True}
+    hidden = reacted("IC_100", []) | {"createdAt": "2026-03-01T09:00:00Z", "lastEditedAt": WHEN, "isMinimized": True}
     wire.prepare("POST /graphql", (200, first), (200, {"data": {"nodes": [hidden]}}))
     seen = reader.reactions([f"IC_{n}" for n in range(101)])
     assert [len(asked.body["variables"]["ids"]) for asked in wire.asked] == [100, 1]

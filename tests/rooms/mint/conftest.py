@@ -213,9 +213,11 @@ class Desk:
         return run
 
     def found(self, run: str, purpose: Purpose, source: SourceKind, source_id: int, **more: Any) -> f.AuthorityFound:
-        state = self.view(run).state
+        state, at = self.view(run).state, self.now()
         return f.AuthorityFound(
-            at=self.now(),
+            at=at,
+            said_at=at,
+            shown_at=at,
             purpose=purpose,
             person=self.people["mira"],
             permission="write",
