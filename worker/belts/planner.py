@@ -25,7 +25,7 @@ from worker.evidence.casefile import CaseFile
 from worker.evidence.trace import Trace
 from worker.evidence.untrusted import fence
 from worker.model.client import Model
-from worker.model.conversation import Answer, Done, Failed, Handler
+from worker.model.conversation import Answer, Done, Failed, Handler, ToolGroup
 from worker.model.schema import faults
 from worker.model.words import ModelError, Reply, Stopped, Tool, ToolCall, UserText
 from worker.repo.snapshot import Snapshot
@@ -79,7 +79,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Desk:
-    """What the planner works with. It holds no token; nothing on it can write."""
+    """What the planner works with. It holds no token; nothing on it can write.
+
+    `groups` are its tools beside the reading of the snapshot, which its scouts have as well.
+    """
 
     template: Template
     policy: Policy
@@ -92,6 +95,7 @@ class Desk:
     ground: Ground
     shelf: ArtifactShelf
     trace: Trace
+    groups: tuple[ToolGroup, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,8 @@ class _Work:
             f"{card(request, read, self.desk.snapshot, self.desk.checks)}\n\n{issue(request, read, self.task.wish)}"
         )
         self._handlers: dict[str, tuple[Tool, Handler[Ending]]] = dict(reading.every())
+        for group in self.desk.groups:
+            self._handlers |= group.every()
         self._handlers["reopen"] = (REOPEN, self._reopen)
         self._handlers["scout"] = (SCOUT, self._scout)
         self._handlers["submit_plan"] = (submit_plan(self.desk.template), self._submit)

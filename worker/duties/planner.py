@@ -21,6 +21,7 @@ from worker.belts.reading_up import NotReady, ReadUp, read
 from worker.box.checks import Ground, discover
 from worker.evidence.trace import Trace
 from worker.github.reader import Reader
+from worker.model.conversation import ToolGroup
 from worker.repo.mirror import Mirror
 from worker.repo.snapshot import Snapshot
 from worker.shop import Done, Shop
@@ -85,8 +86,14 @@ def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.End
             ground=Ground(tree),
             shelf=shop.ledger,
             trace=room.trace,
+            groups=_groups(),
         )
         return planner.draft(task, desk, meter), meter.spent
+
+
+def _groups() -> tuple[ToolGroup, ...]:
+    """What the planner can look at beside the repository at its base commit."""
+    return ()
 
 
 def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Spent]:

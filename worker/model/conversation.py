@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from app.core.budget import Meter
 from app.core.verdict import Refused
@@ -78,6 +78,12 @@ class Done(Generic[T]):
 
 
 Handler = Callable[[Mapping[str, object]], Answer | Failed | Done[T]]
+
+
+class ToolGroup(Protocol):
+    """Tools that belong together, as a role is handed them: by name, each with its handler."""
+
+    def every(self) -> Mapping[str, tuple[Tool, Handler[Any]]]: ...
 
 
 @dataclass(frozen=True)
