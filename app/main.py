@@ -12,7 +12,7 @@ import uvicorn
 from app.ledger import open_ledger
 from app.ledger.errors import LedgerError
 from app.queue import Doorbell, Ringer, broker_trouble, make_celery
-from app.settings import SettingsWrong, WebSettings, environment, web_settings
+from app.settings import SettingsWrong, WebSettings, environment, made_data_dir, web_settings
 from app.web.body import LIMITS, BodyReader, Limits
 from app.web.connection import BoundedProtocol
 from app.web.front import FrontDoor
@@ -102,7 +102,6 @@ def serve(settings: WebSettings) -> None:
     # uvicorn raises the signal that stopped it once more when it is done; by default that would end us at once.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.signal(signal.SIGINT, lambda *_: sys.exit(0))
-    settings.queue.data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     web = make_web(settings)
     with web.ending:
         make_server(settings, web.app).run()
@@ -112,7 +111,9 @@ def main() -> None:
     """The process: exits with 2 and one sentence where it must not start."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s web %(levelname)s %(name)s: %(message)s")
     try:
-        serve(web_settings(environment()))
+        settings = web_settings(environment())
+        made_data_dir(environment())
+        serve(settings)
     except (SettingsWrong, LedgerError) as refused:
         print(refused, file=sys.stderr)  # noqa: T201 (for the one who starts it)
         sys.exit(REFUSED)

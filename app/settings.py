@@ -6,6 +6,7 @@ stops the start with a sentence that names it.
 """
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,10 @@ DEFAULT_LABEL = "countersign"
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 DEFAULT_SWEEP_SECONDS = 10.0
+
+APP_KEYS = ("GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH")
+MODEL_KEY = "ANTHROPIC_API_KEY"
+WEB_KEYS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "COUNTERSIGN_PAGES_PASSWORD")
 
 
 class SettingsWrong(Exception):
@@ -46,6 +51,14 @@ def require(env: Mapping[str, str], name: str, purpose: str) -> str:
     if not value.strip():
         raise SettingsMissing(name, purpose)
     return value
+
+
+def refuse_strangers(process: str, env: Mapping[str, str], names: tuple[str, ...]) -> None:
+    """Raises `SettingsWrong` for a variable that is another process' to hold, and for anything that is a token."""
+    for name, value in env.items():
+        is_token = re.match(r"gh[oprsu]_|github_pat_|-----BEGIN [A-Z ]*PRIVATE KEY", value.strip(" '\"\n"))
+        if (name in names and value.strip()) or (is_token and name not in APP_KEYS):
+            raise SettingsWrong(name, f"{name} is set for the {process}, which must not hold it. Unset it there.")
 
 
 def data_dir(env: Mapping[str, str]) -> Path:
@@ -193,6 +206,7 @@ def whole_number(env: Mapping[str, str], name: str, default: int | None, bounds:
 
 def web_settings(env: Mapping[str, str]) -> WebSettings:
     """The settings of the web process. Raises `SettingsWrong`; nothing fails open."""
+    refuse_strangers("web process", env, (*APP_KEYS, MODEL_KEY))
     secret = require(
         env,
         "GITHUB_WEBHOOK_SECRET",

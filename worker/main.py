@@ -26,7 +26,7 @@ REFUSED = 2
 LAST_SECONDS = 8.0
 """How long a belt that was told to stop may go on with what it has begun; its lease tells the others."""
 
-USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | up"
+USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | up | distill | rank"
 
 
 def main(words: Sequence[str]) -> int:

@@ -12,6 +12,9 @@ from urllib.parse import urlsplit
 
 from app.core.belts import Belt
 from app.settings import (
+    APP_KEYS,
+    MODEL_KEY,
+    WEB_KEYS,
     LedgerSettings,
     QueueSettings,
     SettingsWrong,
@@ -19,6 +22,7 @@ from app.settings import (
     data_dir,
     ledger_settings,
     queue_settings,
+    refuse_strangers,
     require,
     template_settings,
     whole_number,
@@ -30,12 +34,9 @@ SCOUT_MODEL = "claude-haiku-5-5"
 DEFAULT_API = "https://api.github.com"
 DEFAULT_MINT_PORT = 8010
 DEFAULT_BWRAP = "/usr/bin/bwrap"
-MODEL_KEY = "ANTHROPIC_API_KEY"
 NO_MODELS = "none"
 """What `COUNTERSIGN_MODELS` says where an installation has no model: rules are still carried out."""
 
-APP_KEYS = ("GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH")
-WEB_KEYS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "COUNTERSIGN_PAGES_PASSWORD")
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SHORTEST_CREDENTIAL = 16
 """Characters of the credential with which a belt proves itself to the mint."""
@@ -162,7 +163,7 @@ def model_settings(env: Mapping[str, str]) -> ModelSettings | None:
 def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
     """What the belt may know, and nothing else. Refuses an environment that holds another process' keys."""
     with_model = belt is not Belt.PUBLISHER
-    _refuse_strangers(str(belt), env, (*APP_KEYS, *WEB_KEYS, *(() if with_model else (MODEL_KEY,))))
+    refuse_strangers(str(belt), env, (*APP_KEYS, *WEB_KEYS, *(() if with_model else (MODEL_KEY,))))
     return BeltSettings(
         belt=belt,
         ledger=ledger_settings(env),
@@ -181,7 +182,7 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
 
 def mint_settings(env: Mapping[str, str]) -> MintSettings:
     """The App's key from `GITHUB_PRIVATE_KEY` or the file at `GITHUB_PRIVATE_KEY_PATH`; the rest as it is set."""
-    _refuse_strangers("mint", env, (MODEL_KEY, *WEB_KEYS))
+    refuse_strangers("mint", env, (MODEL_KEY, *WEB_KEYS))
     why = "Without the App's id and key no token could be cut, so the mint does not start."
     name = "COUNTERSIGN_MINT_LISTEN"
     listen = _address(env, name)
@@ -210,7 +211,7 @@ def mint_settings(env: Mapping[str, str]) -> MintSettings:
 
 def beat_settings(env: Mapping[str, str]) -> QueueSettings:
     """Beat only rings, so it holds nobody's keys."""
-    _refuse_strangers("beat", env, (*APP_KEYS, *WEB_KEYS, MODEL_KEY))
+    refuse_strangers("beat", env, (*APP_KEYS, *WEB_KEYS, MODEL_KEY))
     return queue_settings(env)
 
 
@@ -231,14 +232,6 @@ def _credentials(env: Mapping[str, str]) -> dict[Belt, str]:
         if value:
             found[belt] = value
     return found
-
-
-def _refuse_strangers(process: str, env: Mapping[str, str], names: tuple[str, ...]) -> None:
-    """Raises `SettingsWrong` for a variable that is another process' to hold, and for anything that is a token."""
-    for name, value in env.items():
-        is_token = re.match(r"gh[oprsu]_|github_pat_|-----BEGIN [A-Z ]*PRIVATE KEY", value.strip(" '\"\n"))
-        if (name in names and value.strip()) or (is_token and name not in APP_KEYS):
-            raise SettingsWrong(name, f"{name} is set for the {process}, which must not hold it. Unset it there.")
 
 
 def _private_key(env: Mapping[str, str], why: str) -> tuple[str, str]:

@@ -14,11 +14,11 @@ from types import FrameType
 
 from app.core.belts import Belt
 from app.ledger import migrate
-from app.settings import ledger_url, made_data_dir, web_settings
+from app.settings import MODEL_KEY, ledger_url, made_data_dir, web_settings
 from worker.box.environment import registry_variables
 from worker.box.processes import Process, Speech, start_process
 from worker.github.key import private_key_of
-from worker.settings import MODEL_KEY, beat_settings, belt_settings, mint_settings
+from worker.settings import beat_settings, belt_settings, mint_settings
 
 GRACE_SECONDS = 10.0
 STEADY_SECONDS = 30.0

@@ -18,12 +18,11 @@ from typing import Any
 
 import httpx
 
-from app.settings import whole_number
+from app.settings import MODEL_KEY, whole_number
 from infra.demo.fetch_input import fetch_input
 from infra.twin.app_key import write_key_pair
 from infra.twin.control import TwinControl, tree_of_folder
 from worker.box.processes import Process, start_process
-from worker.settings import MODEL_KEY
 from worker.up import Household
 
 HUMANIZE = Path(__file__).parent / "humanize"

@@ -87,3 +87,18 @@ def test_a_process_that_must_not_start_says_why_in_one_sentence_and_ends_with_tw
     assert ended.returncode == 2
     assert ended.stderr.decode().startswith(sentence)
     assert len(ended.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("GITHUB_PRIVATE_KEY", "-----BEGIN RSA PRIVATE KEY-----"),
+        ("GITHUB_PRIVATE_KEY_PATH", "/somewhere/key.pem"),
+        ("ANTHROPIC_API_KEY", "a key"),
+        ("GH_TOKEN", "ghs_0123456789"),
+    ],
+)
+def test_the_web_process_does_not_start_with_a_key_that_it_must_not_hold(name: str, value: str) -> None:
+    with pytest.raises(SettingsWrong, match=f"{name} is set for the web process, which must not hold it") as wrong:
+        web_settings(SECRET | {name: value})
+    assert value not in str(wrong.value)
