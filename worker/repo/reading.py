@@ -4,13 +4,16 @@ Every answer is plain text; a request that cannot be met is a `Refused` with the
 """
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Protocol
 
 from app.core.paths import shown
 from app.core.verdict import Allowed, Refused, Verdict
 from worker.repo.git import Git, GitError
 from worker.repo.history import HistoryMissing, past_changes
-from worker.repo.searching import Edited, Found, Query, Searchable, SearchRefused, search_edited
+from worker.repo.searching import Edited, Found, Hit, Query, Searchable, SearchRefused, search_edited
 from worker.repo.snapshot import TooLarge
 from worker.repo.symbols import Symbol, SymbolCache
 from worker.repo.tree import Entry, Tree
@@ -22,6 +25,7 @@ READ_CHARACTERS = 24_000
 LINE_CHARACTERS = 400
 LISTED = 300
 HITS = 60
+CONTEXT = 5
 SYMBOLS = 200
 CHANGES = 15
 
@@ -37,6 +41,19 @@ class Committed(Tree, Protocol):
 
     git: Git
     commit: str
+
+
+class Quoting(Protocol):
+    """Lines of a file, and what is said to stand there."""
+
+    @property
+    def path(self) -> str: ...
+    @property
+    def start(self) -> int: ...
+    @property
+    def end(self) -> int: ...
+    @property
+    def quote(self) -> str | None: ...
 
 
 Answer = str | Refused
@@ -86,14 +103,26 @@ def read_file(tree: Tree, path: str, start: int | None = None, end: int | None =
     return f"{head}{cut}\n" + "\n".join(out)
 
 
-def search(base: Searchable, edited: Edited | None, query: Query) -> Answer:
-    """Matching lines with totals; with `edited`, what the step has changed is searched as it is now."""
-    query = Query(query.pattern, query.mode, _normal(query.path), min(query.limit, HITS), query.left_out)
+def search(base: Searchable, edited: Edited | None, query: Query, context: int = 0) -> Answer:
+    """Matching lines with totals, each with `context` lines (at most 5) around it; or the files that hold some.
+
+    With `edited`, what the step has changed is searched as it is now.
+    """
+    tree: Tree = base if edited is None else edited
+    path = _normal(query.path)
+    if path and tree.entry(path) is None and not tree.is_folder(path):
+        return Refused(f"There is no file or folder {_told(path)}.", "A pattern for paths goes into glob.")
+    query = replace(query, path=path, limit=min(query.limit, HITS))
     try:
         found = base.search(query) if edited is None else search_edited(base, edited, query)
     except (SearchRefused, GitError) as error:
         return Refused(str(error))
-    return _found(found)
+    if not found.counts:
+        return _nothing(query)
+    if query.shown == "paths":
+        rows = [f"{_told(one)}: {count:,}" for one, count in found.counts]
+        return f"{found.lines:,} matching lines in {found.files:,} files\n" + _bounded(rows, LISTED, "files")
+    return _found(found, tree, min(context, CONTEXT))
 
 
 def symbols(tree: Tree, cache: SymbolCache, listed: Listed, path: str = "", name: str = "") -> Answer:
@@ -154,6 +183,25 @@ def verify_citation(tree: Tree, path: str, start: int, end: int) -> Verdict:
     return Allowed()
 
 
+def verify_quote(tree: Tree, evidence: Quoting) -> Verdict:
+    """Allowed when the quoted text stands in the cited lines, letter by letter; line ends apart."""
+    text = _text(tree, evidence.path)
+    if isinstance(text, Refused):
+        return text
+    place = f"{_told(evidence.path)}:{evidence.start}-{evidence.end}"
+    lines = [line.removesuffix("\r") for line in _lines(text)]
+    quote = (evidence.quote or "").replace("\r\n", "\n").strip("\n")
+    if not quote.strip():
+        return Refused(f"The quote of {place} is blank.")
+    if quote in "\n".join(lines[evidence.start - 1 : evidence.end]):
+        return Allowed()
+    found = "\n".join(lines).find(quote)
+    if found < 0:
+        return Refused(f"The quote of {place} stands nowhere in the file.", "Copy it letter by letter.")
+    first = "\n".join(lines).count("\n", 0, found) + 1
+    return Refused(f"The quote of {place} stands elsewhere: from line {first}.", "Cite the lines that hold it.")
+
+
 def _normal(path: str) -> str:
     return path.removeprefix("./").strip("/") if path not in (".", "./") else ""
 
@@ -182,11 +230,15 @@ def _lines(text: str) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
 
 
-def _cut(line: str) -> str:
+def _cut(line: str, column: int = 0) -> str:
+    """The line, or of a long one the part around `column`."""
     line = line.removesuffix("\r")
     if len(line) <= LINE_CHARACTERS:
         return line
-    return f"{line[:LINE_CHARACTERS]} … [{len(line) - LINE_CHARACTERS:,} more characters]"
+    start = 0 if column < LINE_CHARACTERS * 3 // 4 else column - LINE_CHARACTERS // 2
+    before = f"[{start:,} characters] … " if start else ""
+    after = len(line) - start - LINE_CHARACTERS
+    return f"{before}{line[start : start + LINE_CHARACTERS]}" + (f" … [{after:,} more characters]" if after > 0 else "")
 
 
 def _told(path: str) -> str:
@@ -200,13 +252,48 @@ def _kind(entry: Entry) -> str:
     return f"{entry.size:,} bytes" + (", executable" if entry.mode == "100755" else "")
 
 
-def _found(found: Found) -> str:
-    if not found.lines:
-        return "No line matches."
-    rows = [f"{_told(hit.path)}:{hit.line}: {_cut(hit.text)}" for hit in found.hits]
+def _nothing(query: Query) -> str:
+    """No match, and what was not looked at: a model that does not know it looks elsewhere for ever."""
+    how = "as literal text" if query.mode == "literal" else "as a regular expression"
+    case = "whatever its case" if query.ignore_case else "in this very case"
+    where = "".join((f" below {_told(query.path)}" if query.path else "", f" in {query.glob}" if query.glob else ""))
+    whole = ", whole words" if query.whole_word else ""
+    return f"No line matches{where} (searched {how}, {case}{whole}; binary files and submodules are left out)."
+
+
+def _found(found: Found, tree: Tree, context: int) -> str:
     head = f"{found.lines:,} matching lines in {found.files:,} files"
-    left = f"; the first {len(rows)} are shown, narrow the pattern or the path" if len(rows) < found.lines else ""
+    plain = len(found.hits), [_hit(one) for one in found.hits]
+    shown, rows = _around(found.hits, tree, context) if context else plain
+    left = f"; the first {shown} are shown, narrow the pattern, the path or the glob" if shown < found.lines else ""
     return "\n".join([f"{head}{left}", *rows, *([found.note] if found.note else [])])
+
+
+def _hit(hit: Hit) -> str:
+    return f"{_told(hit.path)}:{hit.line}: {_cut(hit.text, hit.column)}"
+
+
+def _around(hits: Sequence[Hit], tree: Tree, context: int) -> tuple[int, list[str]]:
+    """The hits with the lines around them, as far as there is room; how many hits that are. `>` marks a hit."""
+    rows: list[str] = []
+    room, shown = READ_CHARACTERS, 0
+    for path, of_file in groupby(hits, key=lambda hit: hit.path):
+        text = _text(tree, path)
+        lines = [] if isinstance(text, Refused) else _lines(text)
+        matches = {hit.line: hit for hit in of_file}
+        rows.append(f"{_told(path)}:")
+        last = 0
+        for number in sorted({near for line in matches for near in range(line - context, line + context + 1)}):
+            hit = matches.get(number)
+            if hit is None and not 1 <= number <= len(lines):
+                continue
+            line = _cut(hit.text, hit.column) if hit else _cut(lines[number - 1])
+            rows += ["…"] if last and number > last + 1 else []
+            rows.append(f"{'>' if hit else ' '} {number}| {line}")
+            last, room, shown = number, room - len(rows[-1]), shown + (hit is not None)
+            if room < 0:
+                return shown, rows
+    return shown, rows
 
 
 def _symbols_of(tree: Tree, cache: SymbolCache, path: str) -> tuple[Symbol, ...] | Refused:

@@ -8,7 +8,7 @@ from worker.model.conversation import Answer, Failed, Handler
 from worker.model.words import Tool
 from worker.repo import reading
 from worker.repo.edits import Overlay, StepEdits
-from worker.repo.searching import Query, SearchMode
+from worker.repo.searching import Query
 from worker.repo.snapshot import Snapshot
 from worker.repo.symbols import SymbolCache
 
@@ -27,13 +27,20 @@ LIST_FILES = _tool(
     "list_files", "Names and sizes of files, below a folder and by a glob.", {"path": _PATH, "glob": _PATH}
 )
 READ_FILE = _tool("read_file", "Lines of a file, numbered from 1, both bounds included.", _PLACE, "path")
+_YES = {"type": "boolean"}
 SEARCH = _tool(
     "search",
-    "Lines that contain a text (literal) or match an expression (regex), below a path.",
+    "Lines that contain a text (literal, which is the default) or match an expression (regex, Perl's kind), below a "
+    "path and in files that a glob fits; with context, that many lines around each. shown paths lists the files only.",
     {
         "pattern": {"type": "string", "minLength": 1, "maxLength": 1000},
         "path": _PATH,
+        "glob": _PATH,
         "mode": {"type": "string", "enum": ["literal", "regex"]},
+        "ignore_case": _YES,
+        "whole_word": _YES,
+        "context": {"type": "integer", "minimum": 0, "maximum": reading.CONTEXT},
+        "shown": {"type": "string", "enum": ["lines", "paths"]},
     },
     "pattern",
 )
@@ -81,10 +88,18 @@ class ReadTools:
         )
 
     def _search(self, asked: Mapping[str, object]) -> Answer | Failed:
-        mode: SearchMode = "regex" if asked.get("mode") == "regex" else "literal"
-        query = Query(_text(asked, "pattern"), mode, _text(asked, "path"))
+        query = Query(
+            _text(asked, "pattern"),
+            "regex" if asked.get("mode") == "regex" else "literal",
+            _text(asked, "path"),
+            glob=_text(asked, "glob"),
+            ignore_case=asked.get("ignore_case") is True,
+            whole_word=asked.get("whole_word") is True,
+            shown="paths" if asked.get("shown") == "paths" else "lines",
+        )
         wrong = query.refusal()
-        return _told(wrong if wrong is not None else reading.search(self._snapshot, self._edited, query))
+        context = _number(asked, "context") or 0
+        return _told(wrong if wrong is not None else reading.search(self._snapshot, self._edited, query, context))
 
     def _symbols(self, asked: Mapping[str, object]) -> Answer | Failed:
         return _told(
