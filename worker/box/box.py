@@ -6,15 +6,15 @@ import stat
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from worker.box.account import Account, BoxAccount, OwnAccount, account_for_the_box
 from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran
 from worker.box.kernel import become_reaper
-from worker.box.limits import LIMITS
 from worker.box.mounts import Handed, arguments, first_step
 from worker.box.orphans import end_orphans
+from worker.box.profiles import TERMS, Work, limits_of
 from worker.box.remedies import INSTALL
 from worker.box.seccomp import filter_here
 from worker.box.staging import Staging, give, make_readable, passable
@@ -95,16 +95,17 @@ class Box:
             work = handed.directory(self._reachable_tree(tree, command.profile, stack))
             tools = [handed.directory(self._reachable_tool(path)) for path in command.tools]
             if isinstance(self._account, BoxAccount):
-                if command.profile is Profile.WRITE:
+                if TERMS[command.profile].work is Work.ITSELF:
                     give(work, self._account)
                 else:
                     make_readable(work)
-            return supervise(self._launch(command, work, tools, handed))
+            launch = self._launch(command, work, tools, handed)
+            return supervise(_with_trail(launch, handed) if command.trail else launch)
 
     def _reachable_tree(self, tree: Path, profile: Profile, stack: ExitStack) -> Path:
         if isinstance(self._account, OwnAccount) or passable(tree):
             return tree
-        if profile is Profile.WRITE:
+        if TERMS[profile].work is Work.ITSELF:
             raise ValueError(f"{tree} lies in a private directory, so the box's account cannot write there")
         copy = self._staging().copy(tree)
         stack.callback(self._staging().drop, copy)
@@ -123,13 +124,13 @@ class Box:
             return self._stage
 
     def _launch(self, command: Command, work: int, tools: list[int], handed: Handed) -> Launch:
-        limits = LIMITS[command.profile]
+        limits = limits_of(command.profile)
         mark = secrets.token_hex(16)
         words = arguments(command, work, tools, handed)
         script = handed.content("arguments", b"".join(word.encode() + b"\0" for word in words))
         program = handed.content("filter", self._filter)
         used: Callable[[], int] | None = None
-        if command.profile is Profile.WRITE:
+        if TERMS[command.profile].work is Work.ITSELF:
 
             def used() -> int:
                 return tree_bytes(work)
@@ -145,6 +146,18 @@ class Box:
             startup_seconds=self._settings.startup_seconds,
             used_disk=used,
         )
+
+
+def _with_trail(launch: Launch, handed: Handed) -> Launch:
+    """bubblewrap keeps the pipe's end in the first process of the namespace and closes it for the command."""
+    here, inside = os.pipe()
+    handed.stack.callback(os.close, here)
+    handed.own(inside)
+    os.set_blocking(here, False)
+    # Opened anew through /proc by an account that did not make it, and never to be read there.
+    os.fchmod(inside, 0o222)
+    words = (*launch.words, "--sync-fd", str(inside))
+    return replace(launch, words=words, descriptors=(*launch.descriptors, inside), trail=here)
 
 
 def open_box(settings: BoxSettings = BoxSettings()) -> Box | BoxUnavailable:

@@ -31,7 +31,9 @@ class Command:
 
     The program starts in `/work`. `tools` are directories that trusted code prepared; the first is mounted
     read-only at `/tools/0`, the second at `/tools/1`, and so on. `environment` may only name
-    `ALLOWED_VARIABLES`. `timeout_seconds` is cut to what the profile allows.
+    `ALLOWED_VARIABLES`. `timeout_seconds` is cut to what the profile allows. With `trail` there is a channel
+    beside its output: what is written to it comes back at once, so that nothing can take it back, and neither
+    a sudden end nor a closed descriptor loses it. It is the one pipe above number 2 in `/proc/1/fd`.
     """
 
     argv: tuple[str, ...]
@@ -39,6 +41,7 @@ class Command:
     profile: Profile
     environment: Mapping[str, str] = field(default_factory=dict)
     tools: tuple[Path, ...] = ()
+    trail: bool = False
 
     def __post_init__(self) -> None:
         """Raises ValueError for a command that no caller may make."""
@@ -73,7 +76,8 @@ class Ran:
     left out a line of its own between head and tail says how many. A program killed by signal N exits with
     128 + N; a program that is not there exits with 127. `seconds` leaves out the copying of the tree.
     `limits` is "hard" when a control group bounds memory and processes together, "soft" when they are bounded
-    per process and by looking.
+    per process and by looking. `trail` is what was written to the command's trail, at most the profile's limit
+    from its beginning; anything in the box may have written it. `trail_cut` says that there was more.
     """
 
     ended: Ended
@@ -84,6 +88,8 @@ class Ran:
     cpu_seconds: float
     peak_memory_bytes: int | None
     limits: Literal["hard", "soft"]
+    trail: bytes = b""
+    trail_cut: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,10 @@
-"""How much a command may use, by profile (sandbox 5.6)."""
+"""How much a command may use, and how the kernel is told (sandbox 5.6)."""
 
 import resource
 import subprocess
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from worker.box.account import Account, BoxAccount
-from worker.box.command import Profile
 
 KIB = 1024
 MIB = 1024 * KIB
@@ -25,7 +22,10 @@ _SECONDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds of one run; bytes and seconds. `processes` counts threads too."""
+    """Bounds of one run; bytes and seconds. `processes` counts threads too.
+
+    `trail_kept_bytes` is what is held of what a command says on its trail (see `Command`).
+    """
 
     wall_seconds: float
     cpu_seconds: int
@@ -36,50 +36,7 @@ class Limits:
     work_bytes: int
     scratch_bytes: int
     file_bytes: int
-
-
-_COMMANDS = Limits(
-    wall_seconds=900,
-    cpu_seconds=600,
-    memory_bytes=2 * GIB,
-    processes=512,
-    output_kept_bytes=1 * MIB,
-    output_killed_bytes=16 * MIB,
-    work_bytes=1 * GIB,
-    scratch_bytes=512 * MIB,
-    file_bytes=256 * MIB,
-)
-_SHORT_COMMANDS = Limits(
-    wall_seconds=300,
-    cpu_seconds=300,
-    memory_bytes=2 * GIB,
-    processes=512,
-    output_kept_bytes=1 * MIB,
-    output_killed_bytes=16 * MIB,
-    work_bytes=1 * GIB,
-    scratch_bytes=512 * MIB,
-    file_bytes=256 * MIB,
-)
-_READING = Limits(
-    wall_seconds=20,
-    cpu_seconds=10,
-    memory_bytes=256 * MIB,
-    processes=32,
-    output_kept_bytes=256 * KIB,
-    output_killed_bytes=1 * MIB,
-    work_bytes=1 * GIB,
-    scratch_bytes=64 * MIB,
-    file_bytes=64 * MIB,
-)
-
-LIMITS: Mapping[Profile, Limits] = MappingProxyType(
-    {
-        Profile.READ: _READING,
-        Profile.REPRO: _SHORT_COMMANDS,
-        Profile.TEST: _COMMANDS,
-        Profile.WRITE: _SHORT_COMMANDS,
-    }
-)
+    trail_kept_bytes: int = 1 * MIB
 
 
 def lay_on(process: int, limits: Limits, account: Account) -> None:

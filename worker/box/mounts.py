@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from worker.box.command import Command, Profile
-from worker.box.limits import LIMITS, SHARED_MEMORY_BYTES
+from worker.box.limits import SHARED_MEMORY_BYTES
+from worker.box.profiles import TERMS, Work, limits_of
 
 UID_INSIDE = 1000
 HOME_INSIDE = "/tmp/home"
@@ -49,8 +50,7 @@ def first_step(profile: Profile) -> str:
     Without the word it ends. bubblewrap ties its inner process to the outer one only shortly before that
     process starts, so a supervisor that died meanwhile must not leave a command behind that begins.
     """
-    copies = profile in (Profile.REPRO, Profile.TEST)
-    return _FIRST_STEP.format(copy=_COPY if copies else "")
+    return _FIRST_STEP.format(copy=_COPY if TERMS[profile].work is Work.COPY else "")
 
 
 @dataclass(slots=True)
@@ -117,15 +117,16 @@ def _kernel_views() -> Iterator[str]:
 
 
 def _scratch(profile: Profile) -> Iterator[str]:
-    yield from ("--size", str(LIMITS[profile].scratch_bytes), "--perms", "1777", "--tmpfs", "/tmp")
+    yield from ("--size", str(limits_of(profile).scratch_bytes), "--perms", "1777", "--tmpfs", "/tmp")
     yield from ("--dir", HOME_INSIDE)
 
 
 def _work(profile: Profile, tree: int) -> Iterator[str]:
-    if profile is Profile.READ:
+    work = TERMS[profile].work
+    if work is Work.READ_ONLY:
         yield from ("--ro-bind-fd", str(tree), "/work")
-    elif profile is Profile.WRITE:
+    elif work is Work.ITSELF:
         yield from ("--bind-fd", str(tree), "/work")
     else:
         yield from ("--ro-bind-fd", str(tree), "/src")
-        yield from ("--size", str(LIMITS[profile].work_bytes), "--perms", "0755", "--tmpfs", "/work")
+        yield from ("--size", str(limits_of(profile).work_bytes), "--perms", "0755", "--tmpfs", "/work")

@@ -34,7 +34,8 @@ class Launch:
     """A bubblewrap call that is ready to start.
 
     `words` is its argument array up to `--`; `inside` follows. `mark` is the line that the first step says
-    before it becomes the command. `used_disk` measures the tree of a writable run, in bytes.
+    before it becomes the command. `used_disk` measures the tree of a writable run, in bytes. `trail` is this side's
+    end of the command's trail; it does not block.
     """
 
     words: tuple[str, ...]
@@ -46,6 +47,7 @@ class Launch:
     timeout_seconds: float
     startup_seconds: float
     used_disk: Callable[[], int] | None = None
+    trail: int | None = None
 
 
 class _SetupFailed(Exception):
@@ -236,6 +238,8 @@ class _Watch:
         self._pipes = pipes
         self._capture = Capture(launch.limits.output_kept_bytes)
         self._before_mark = bytearray()
+        self._trail = bytearray()
+        self._trail_seen = 0
         self._begun: float | None = None
         self._over = 0.0
         self._ended = Ended.EXITED
@@ -249,6 +253,8 @@ class _Watch:
         with selectors.DefaultSelector() as selector:
             selector.register(self._pipes.output, selectors.EVENT_READ, "output")
             selector.register(self._family.watched(), selectors.EVENT_READ, "end")
+            if self._launch.trail is not None:
+                selector.register(self._launch.trail, selectors.EVENT_READ, "trail")
             while self._ended is Ended.EXITED:
                 now = time.monotonic()
                 if now >= deadline:
@@ -260,6 +266,8 @@ class _Watch:
                 ready = {key.data for key, _ in selector.select(max(0.0, min(deadline, next_look) - now))}
                 if "output" in ready and not self._take():
                     selector.unregister(self._pipes.output)
+                if "trail" in ready:
+                    self._follow()
                 if "end" in ready:
                     break
         self._over = time.monotonic()
@@ -280,6 +288,18 @@ class _Watch:
         else:
             self._capture.add(chunk)
         if self._capture.seen > self._launch.limits.output_killed_bytes:
+            self._ended = Ended.OUTPUT
+        return bool(chunk)
+
+    def _follow(self) -> bool:
+        """Whether something came over the trail. Beyond its limit it is read and forgotten, as output is."""
+        try:
+            chunk = os.read(self._launch.trail, _CHUNK) if self._launch.trail is not None else b""
+        except BlockingIOError:
+            return False
+        self._trail += chunk[: self._launch.limits.trail_kept_bytes - len(self._trail)]
+        self._trail_seen += len(chunk)
+        if self._trail_seen > self._launch.limits.output_killed_bytes:
             self._ended = Ended.OUTPUT
         return bool(chunk)
 
@@ -309,6 +329,8 @@ class _Watch:
             pass
         while self._ended is Ended.EXITED and self._take_left():
             pass
+        while self._trail_seen <= self._launch.limits.output_killed_bytes and self._follow():
+            pass
         status = self._family.exit_status()
         if self._begun is None:
             return self._not_begun()
@@ -326,6 +348,8 @@ class _Watch:
             cpu_seconds=max(cpu, self._sampled_cpu),
             peak_memory_bytes=max(self._peak, self._family.peak_single) or None,
             limits="soft",
+            trail=bytes(self._trail),
+            trail_cut=self._trail_seen > len(self._trail),
         )
 
     def _take_left(self) -> bool:

@@ -15,7 +15,7 @@ import pytest
 
 from worker.box.account import BoxAccount, account_for_the_box
 from worker.box.box import Box, Command, Ended, Profile, Ran
-from worker.box.limits import LIMITS
+from worker.box.profiles import limits_of
 from worker.box.seccomp import ABSENT, ARCHITECTURES, REFUSED
 
 pytestmark = pytest.mark.needs_userns
@@ -260,12 +260,12 @@ while True:
 """
     result = ran("/usr/bin/python3", "-Ic", text, profile=Profile.READ, seconds=5)
     assert result.ended is Ended.PIDS and result.exit_status is None
-    assert int(result.output.split()[0]) < LIMITS[Profile.READ].processes
+    assert int(result.output.split()[0]) < limits_of(Profile.READ).processes
     assert subprocess.run(["true"], check=False).returncode == 0
 
 
 def test_20_a_growing_heap_is_refused_and_shared_memory_is_ended(ran: Running) -> None:
-    megabytes = LIMITS[Profile.READ].memory_bytes // 2**20
+    megabytes = limits_of(Profile.READ).memory_bytes // 2**20
     heap = ran("/usr/bin/python3", "-Ic", f"bytearray({megabytes + 50} << 20)", profile=Profile.READ)
     assert heap.exit_status == 1 and b"MemoryError" in heap.output
     text = f"""
@@ -276,7 +276,7 @@ time.sleep(9)
 """
     shared = ran("/usr/bin/python3", "-Ic", text, profile=Profile.READ)
     assert shared.ended is Ended.MEMORY and shared.exit_status is None
-    assert (shared.peak_memory_bytes or 0) > LIMITS[Profile.READ].memory_bytes
+    assert (shared.peak_memory_bytes or 0) > limits_of(Profile.READ).memory_bytes
 
 
 def test_20_many_processes_together_are_bounded_too(ran: Running) -> None:
@@ -295,7 +295,7 @@ def test_21_the_kernel_holds_the_limits_of_the_profile(attempts: Attempts) -> No
         " ('CPU', 'DATA', 'FSIZE', 'NOFILE', 'NPROC', 'CORE', 'MEMLOCK', 'MSGQUEUE')}",
         profile=Profile.READ,
     )
-    limits = LIMITS[Profile.READ]
+    limits = limits_of(Profile.READ)
     expected = {"CPU": limits.cpu_seconds, "DATA": limits.memory_bytes, "FSIZE": limits.file_bytes, "CORE": 1}
     expected |= {"NPROC": limits.processes, "MSGQUEUE": 0}
     for name, value in expected.items():

@@ -15,8 +15,9 @@ import pytest
 
 from worker.box.account import account_for_the_box
 from worker.box.box import Box, BoxUnavailable, Command, Ended, Profile, Ran
-from worker.box.limits import LIMITS, MIB
+from worker.box.limits import MIB
 from worker.box.orphans import end_orphans
+from worker.box.profiles import TERMS, limits_of
 from worker.box.staging import RUNS, Staging
 
 pytestmark = pytest.mark.needs_userns
@@ -201,7 +202,7 @@ def test_endless_output_is_cut_and_ended_in_little_memory(text: str, ran: Runnin
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     result = ran("sh", "-c", text, seconds=20)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    limits = LIMITS[Profile.TEST]
+    limits = limits_of(Profile.TEST)
     assert result.ended is Ended.OUTPUT and result.exit_status is None
     assert len(result.output) < limits.output_kept_bytes + 200
     assert result.dropped_bytes >= limits.output_killed_bytes - limits.output_kept_bytes
@@ -212,7 +213,7 @@ def test_endless_output_is_cut_and_ended_in_little_memory(text: str, ran: Runnin
 def test_the_tail_of_long_output_is_kept(ran: Running) -> None:
     result = ran("sh", "-c", "echo begin; yes x | head -c 3000000; echo the-end")
     assert result.output.startswith(b"begin\n") and result.output.endswith(b"the-end\n")
-    assert result.dropped_bytes == 3000000 + len("begin\nthe-end\n") - LIMITS[Profile.TEST].output_kept_bytes
+    assert result.dropped_bytes == 3000000 + len("begin\nthe-end\n") - limits_of(Profile.TEST).output_kept_bytes
 
 
 def test_a_flood_does_not_starve_the_clock(ran: Running) -> None:
@@ -223,7 +224,7 @@ def test_a_flood_does_not_starve_the_clock(ran: Running) -> None:
 
 
 def test_the_clock_of_a_profile_cannot_be_stretched() -> None:
-    assert {profile.value: limits.wall_seconds for profile, limits in LIMITS.items()} == {
+    assert {profile.value: terms.limits.wall_seconds for profile, terms in TERMS.items()} == {
         "read": 20,
         "repro": 300,
         "test": 900,
