@@ -11,8 +11,7 @@ from typing import Protocol
 
 from app.core.paths import shown
 from app.core.verdict import Allowed, Refused, Verdict
-from worker.repo.git import Git, GitError
-from worker.repo.history import HistoryMissing, past_changes
+from worker.repo.git import GitError
 from worker.repo.searching import Edited, Found, Hit, Query, Searchable, SearchRefused, search_edited
 from worker.repo.snapshot import TooLarge
 from worker.repo.symbols import Symbol, SymbolCache
@@ -27,20 +26,12 @@ LISTED = 300
 HITS = 60
 CONTEXT = 5
 SYMBOLS = 200
-CHANGES = 15
 
 
 class Listed(Protocol):
     """What can be listed."""
 
     def list(self, prefix: str = "", glob: str = "") -> tuple[Entry, ...]: ...
-
-
-class Committed(Tree, Protocol):
-    """A tree that is a commit of a repository."""
-
-    git: Git
-    commit: str
 
 
 class Quoting(Protocol):
@@ -65,7 +56,7 @@ def list_files(tree: Listed, path: str = "", glob: str = "") -> Answer:
     if not entries:
         where = f" below {shown(path)}" if _normal(path) else ""
         return Refused(f"No file{where} fits." if glob else f"There is no file{where}.")
-    lines = [f"{_told(entry.path)}  {_kind(entry)}" for entry in entries[:LISTED]]
+    lines = [f"{told_path(entry.path)}  {_kind(entry)}" for entry in entries[:LISTED]]
     if len(entries) > LISTED:
         folders = sorted({entry.path.rpartition("/")[0] or "." for entry in entries[LISTED:]})
         lines.append(
@@ -75,30 +66,32 @@ def list_files(tree: Listed, path: str = "", glob: str = "") -> Answer:
     return "\n".join(lines)
 
 
-def read_file(tree: Tree, path: str, start: int | None = None, end: int | None = None) -> Answer:
-    """Lines `start` to `end`, from 1 and both included, each with its number."""
-    text = _text(tree, path)
+def read_file(
+    tree: Tree, path: str, start: int | None = None, end: int | None = None, most: int = READ_LINES
+) -> Answer:
+    """Lines `start` to `end`, from 1 and both included, each with its number; at most `most` and at most 400."""
+    text = text_of(tree, path)
     if isinstance(text, Refused):
         return text
-    lines = _lines(text)
+    lines = lines_of(text)
     first = 1 if start is None else start
     last = len(lines) if end is None else min(end, len(lines))
     if not lines:
-        return f"{_told(path)} is empty."
+        return f"{told_path(path)} is empty."
     if first < 1 or first > len(lines):
-        return Refused(f"{_told(path)} has {len(lines):,} lines; line {first:,} is not among them.")
+        return Refused(f"{told_path(path)} has {len(lines):,} lines; line {first:,} is not among them.")
     if end is not None and end < first:
         return Refused(f"The range ends (line {end:,}) before it starts ({first:,}).")
     out: list[str] = []
     room = READ_CHARACTERS
-    for number in range(first, min(last, first + READ_LINES - 1) + 1):
+    for number in range(first, min(last, first + min(most, READ_LINES) - 1) + 1):
         line = f"{number}| {_cut(lines[number - 1])}"
         room -= len(line) + 1
         if room < 0:
             break
         out.append(line)
     stop = first + len(out) - 1
-    head = f"{_told(path)}, lines {first}-{stop} of {len(lines):,}"
+    head = f"{told_path(path)}, lines {first}-{stop} of {len(lines):,}"
     cut = f"; cut at the limit, read on from line {stop + 1}" if stop < last else ""
     return f"{head}{cut}\n" + "\n".join(out)
 
@@ -111,7 +104,7 @@ def search(base: Searchable, edited: Edited | None, query: Query, context: int =
     tree: Tree = base if edited is None else edited
     path = _normal(query.path)
     if path and tree.entry(path) is None and not tree.is_folder(path):
-        return Refused(f"There is no file or folder {_told(path)}.", "A pattern for paths goes into glob.")
+        return Refused(f"There is no file or folder {told_path(path)}.", "A pattern for paths goes into glob.")
     query = replace(query, path=path, limit=min(query.limit, HITS))
     try:
         found = base.search(query) if edited is None else search_edited(base, edited, query)
@@ -120,7 +113,7 @@ def search(base: Searchable, edited: Edited | None, query: Query, context: int =
     if not found.counts:
         return _nothing(query)
     if query.shown == "paths":
-        rows = [f"{_told(one)}: {count:,}" for one, count in found.counts]
+        rows = [f"{told_path(one)}: {count:,}" for one, count in found.counts]
         return f"{found.lines:,} matching lines in {found.files:,} files\n" + _bounded(rows, LISTED, "files")
     return _found(found, tree, min(context, CONTEXT))
 
@@ -133,7 +126,7 @@ def symbols(tree: Tree, cache: SymbolCache, listed: Listed, path: str = "", name
         if isinstance(found, Refused):
             return found
         lines = [_symbol(one) for one in found if name.lower() in one.name.lower()]
-        return _bounded(lines, SYMBOLS, "definitions") or Refused(f"{_told(path)} has no such definition.")
+        return _bounded(lines, SYMBOLS, "definitions") or Refused(f"{told_path(path)} has no such definition.")
     if not name:
         return Refused(f"{shown(path) or 'The whole tree'} is not a file.", "Give a file, or a name to look for.")
     lines = []
@@ -142,54 +135,34 @@ def symbols(tree: Tree, cache: SymbolCache, listed: Listed, path: str = "", name
             continue
         in_file = _symbols_of(tree, cache, entry.path)
         if not isinstance(in_file, Refused):
-            lines += [f"{_told(entry.path)}: {_symbol(one)}" for one in in_file if name.lower() in one.name.lower()]
+            lines += [f"{told_path(entry.path)}: {_symbol(one)}" for one in in_file if name.lower() in one.name.lower()]
     return _bounded(lines, SYMBOLS, "definitions") or Refused(f"No definition's name holds {name!r}.")
-
-
-def history(tree: Committed, path: str, start: int | None = None, end: int | None = None) -> Answer:
-    """The latest commits that touched the file, or these lines of it."""
-    text = _text(tree, path)
-    if isinstance(text, Refused):
-        return text
-    lines = None
-    if start is not None:
-        count = len(_lines(text))
-        lines = (start, min(end or start, count))
-        if not 1 <= lines[0] <= lines[1]:
-            return Refused(f"{_told(path)} has {count:,} lines; {start}-{end or start} is not a range of them.")
-    try:
-        changes = past_changes(tree.git, tree.commit, path, lines, CHANGES)
-    except HistoryMissing as error:
-        return Refused(f"The history of {_told(path)} cannot be read: {error}")
-    rows = [f"{one.commit[:12]} {one.when[:10]} {_cut(one.author)}: {_cut(one.subject)}" for one in changes]
-    more = f"\n(the latest {CHANGES}; there may be older ones)" if len(changes) == CHANGES else ""
-    return "\n".join(rows) + more if rows else Refused(f"No commit is known that touched {_told(path)}.")
 
 
 def verify_citation(tree: Tree, path: str, start: int, end: int) -> Verdict:
     """Allowed when the path is a text file of the tree that has all these lines, at most 400 of them."""
-    text = _text(tree, path)
+    text = text_of(tree, path)
     if isinstance(text, Refused):
         return text
     if start < 1 or end < start:
-        return Refused(f"{_told(path)}:{start}-{end} is not a range of lines.")
+        return Refused(f"{told_path(path)}:{start}-{end} is not a range of lines.")
     if end - start + 1 > READ_LINES:
         return Refused(
-            f"{_told(path)}:{start}-{end} cites more than {READ_LINES} lines.", "Cite the lines that show it."
+            f"{told_path(path)}:{start}-{end} cites more than {READ_LINES} lines.", "Cite the lines that show it."
         )
-    count = len(_lines(text))
+    count = len(lines_of(text))
     if end > count:
-        return Refused(f"{_told(path)} has {count:,} lines; {start}-{end} is not among them.")
+        return Refused(f"{told_path(path)} has {count:,} lines; {start}-{end} is not among them.")
     return Allowed()
 
 
 def verify_quote(tree: Tree, evidence: Quoting) -> Verdict:
     """Allowed when the quoted text stands in the cited lines, letter by letter; line ends apart."""
-    text = _text(tree, evidence.path)
+    text = text_of(tree, evidence.path)
     if isinstance(text, Refused):
         return text
-    place = f"{_told(evidence.path)}:{evidence.start}-{evidence.end}"
-    lines = [line.removesuffix("\r") for line in _lines(text)]
+    place = f"{told_path(evidence.path)}:{evidence.start}-{evidence.end}"
+    lines = [line.removesuffix("\r") for line in lines_of(text)]
     quote = (evidence.quote or "").replace("\r\n", "\n").strip("\n")
     if not quote.strip():
         return Refused(f"The quote of {place} is blank.")
@@ -206,26 +179,27 @@ def _normal(path: str) -> str:
     return path.removeprefix("./").strip("/") if path not in (".", "./") else ""
 
 
-def _text(tree: Tree, path: str) -> str | Refused:
-    """The file as text with its own line ends; never the target of a link (case PI-03)."""
+def text_of(tree: Tree, path: str) -> str | Refused:
+    """A file as text with its own line ends; never the target of a link (case PI-03)."""
     entry = tree.entry(path)
     if entry is None:
         what = "is a folder" if tree.is_folder(_normal(path)) else "does not exist"
-        return Refused(f"{_told(path)} {what}.")
+        return Refused(f"{told_path(path)} {what}.")
     if entry.kind == "submodule":
-        return Refused(f"{_told(path)} is a submodule; its files are not here.")
+        return Refused(f"{told_path(path)} is a submodule; its files are not here.")
     try:
         content = tree.read(path)
     except TooLarge as error:
         return Refused(str(error))
     if entry.kind == "link":
-        return Refused(f"{_told(path)} is a link to {_cut(shown(content.decode('utf-8', 'replace')))} (not followed).")
+        target = _cut(shown(content.decode("utf-8", "replace")))
+        return Refused(f"{told_path(path)} is a link to {target} (not followed).")
     if b"\0" in content[:8_000]:
-        return Refused(f"{_told(path)} is a binary file of {len(content):,} bytes.")
+        return Refused(f"{told_path(path)} is a binary file of {len(content):,} bytes.")
     return content.decode("utf-8", "replace")
 
 
-def _lines(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
     """Lines as git and editors count them: by LF alone, a last newline begins no line."""
     return text.removesuffix("\n").split("\n") if text else []
 
@@ -241,7 +215,7 @@ def _cut(line: str, column: int = 0) -> str:
     return f"{before}{line[start : start + LINE_CHARACTERS]}" + (f" … [{after:,} more characters]" if after > 0 else "")
 
 
-def _told(path: str) -> str:
+def told_path(path: str) -> str:
     """The path as a tool argument takes it back; in JSON quotes where it holds what cannot be seen."""
     return path if shown(path) == path and path == path.strip() else json.dumps(path)
 
@@ -256,7 +230,7 @@ def _nothing(query: Query) -> str:
     """No match, and what was not looked at: a model that does not know it looks elsewhere for ever."""
     how = "as literal text" if query.mode == "literal" else "as a regular expression"
     case = "whatever its case" if query.ignore_case else "in this very case"
-    where = "".join((f" below {_told(query.path)}" if query.path else "", f" in {query.glob}" if query.glob else ""))
+    where = (f" below {told_path(query.path)}" if query.path else "") + (f" in {query.glob}" if query.glob else "")
     whole = ", whole words" if query.whole_word else ""
     return f"No line matches{where} (searched {how}, {case}{whole}; binary files and submodules are left out)."
 
@@ -270,7 +244,7 @@ def _found(found: Found, tree: Tree, context: int) -> str:
 
 
 def _hit(hit: Hit) -> str:
-    return f"{_told(hit.path)}:{hit.line}: {_cut(hit.text, hit.column)}"
+    return f"{told_path(hit.path)}:{hit.line}: {_cut(hit.text, hit.column)}"
 
 
 def _around(hits: Sequence[Hit], tree: Tree, context: int) -> tuple[int, list[str]]:
@@ -278,10 +252,10 @@ def _around(hits: Sequence[Hit], tree: Tree, context: int) -> tuple[int, list[st
     rows: list[str] = []
     room, shown = READ_CHARACTERS, 0
     for path, of_file in groupby(hits, key=lambda hit: hit.path):
-        text = _text(tree, path)
-        lines = [] if isinstance(text, Refused) else _lines(text)
+        text = text_of(tree, path)
+        lines = [] if isinstance(text, Refused) else lines_of(text)
         matches = {hit.line: hit for hit in of_file}
-        rows.append(f"{_told(path)}:")
+        rows.append(f"{told_path(path)}:")
         last = 0
         for number in sorted({near for line in matches for near in range(line - context, line + context + 1)}):
             hit = matches.get(number)
@@ -300,10 +274,10 @@ def _symbols_of(tree: Tree, cache: SymbolCache, path: str) -> tuple[Symbol, ...]
     try:
         found = cache.symbols(tree, path)
     except KeyError:
-        return Refused(f"{_told(path)} is not a file.")
+        return Refused(f"{told_path(path)} is not a file.")
     except TooLarge as error:
         return Refused(str(error))
-    return Refused(f"No grammar is here for {_told(path)}.") if found is None else found
+    return Refused(f"No grammar is here for {told_path(path)}.") if found is None else found
 
 
 def _symbol(symbol: Symbol) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 from app.core.verdict import Refused
 from worker.model.conversation import Answer, Failed, Handler
 from worker.model.words import Tool
-from worker.repo import reading
+from worker.repo import past, reading
 from worker.repo.edits import Overlay, StepEdits
 from worker.repo.searching import Query
 from worker.repo.snapshot import Snapshot
@@ -49,14 +49,38 @@ SYMBOLS = _tool(
     "Definitions in one file, or those with a name below a folder.",
     {"path": _PATH, "name": {"type": "string", "maxLength": 200}},
 )
-HISTORY = _tool("history", "Commits that last touched a file or a range of its lines.", _PLACE, "path")
+HISTORY = _tool(
+    "history",
+    "The latest commits that touched a file, a range of its lines, or (with text) how often that text stands in it.",
+    {**_PLACE, "text": {"type": "string", "maxLength": 300}},
+    "path",
+)
+BLAME = _tool(
+    "blame", "For each line of a file or range: the commit that last touched it, when, by whom and why.", _PLACE, "path"
+)
+COMMIT = _tool(
+    "commit",
+    "What a commit in the history did: its message, its files, and the patch (of one path).",
+    {"commit": {"type": "string", "minLength": 7, "maxLength": 64}, "path": _PATH},
+    "commit",
+)
 
 
 class ReadTools:
-    """Reading in one commit; with `edited`, as the files stand after the edits so far."""
+    """Reading in one commit; with `edited`, as the files stand after the edits so far.
 
-    def __init__(self, snapshot: Snapshot, cache: SymbolCache, edited: Overlay | StepEdits | None = None) -> None:
+    One answer shows at most `lines` lines of a file, and never more than 400.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        cache: SymbolCache,
+        edited: Overlay | StepEdits | None = None,
+        lines: int = reading.READ_LINES,
+    ) -> None:
         self._snapshot = snapshot
+        self._lines = lines
         self._cache = cache
         self._edited = edited
         self._tree = edited if edited is not None else snapshot
@@ -71,6 +95,8 @@ class ReadTools:
                 (SEARCH, self._search),
                 (SYMBOLS, self._symbols),
                 (HISTORY, self._history),
+                (BLAME, self._blame),
+                (COMMIT, self._commit),
             )
         }
 
@@ -83,9 +109,8 @@ class ReadTools:
         return _told(reading.list_files(self._snapshot, _text(asked, "path"), _text(asked, "glob")))
 
     def _read(self, asked: Mapping[str, object]) -> Answer | Failed:
-        return _told(
-            reading.read_file(self._tree, _text(asked, "path"), _number(asked, "start"), _number(asked, "end"))
-        )
+        start, end = _number(asked, "start"), _number(asked, "end")
+        return _told(reading.read_file(self._tree, _text(asked, "path"), start, end, self._lines))
 
     def _search(self, asked: Mapping[str, object]) -> Answer | Failed:
         query = Query(
@@ -107,9 +132,13 @@ class ReadTools:
         )
 
     def _history(self, asked: Mapping[str, object]) -> Answer | Failed:
-        return _told(
-            reading.history(self._snapshot, _text(asked, "path"), _number(asked, "start"), _number(asked, "end"))
-        )
+        return _told(past.history(self._snapshot, _text(asked, "path"), _lines(asked), _text(asked, "text")))
+
+    def _blame(self, asked: Mapping[str, object]) -> Answer | Failed:
+        return _told(past.blame(self._snapshot, _text(asked, "path"), _lines(asked)))
+
+    def _commit(self, asked: Mapping[str, object]) -> Answer | Failed:
+        return _told(past.commit(self._snapshot, _text(asked, "commit").strip().lower(), _text(asked, "path")))
 
 
 def _told(answer: str | Refused) -> Answer | Failed:
@@ -124,3 +153,11 @@ def _text(asked: Mapping[str, object], name: str) -> str:
 def _number(asked: Mapping[str, object], name: str) -> int | None:
     value = asked.get(name)
     return int(value) if isinstance(value, int | float) else None
+
+
+def _lines(asked: Mapping[str, object]) -> tuple[int, int] | None:
+    """The range that was asked for; one line where only one bound is given."""
+    start, end = _number(asked, "start"), _number(asked, "end")
+    first = start if start is not None else end
+    last = end if end is not None else start
+    return (first, last) if first is not None and last is not None else None

@@ -234,23 +234,6 @@ def test_a_damaged_symbol_cache_decides_nothing(snapshot_of, tmp_path):
     assert len(cache.symbols(snapshot_of(FILES), "src/app.py")) == 4
 
 
-def test_history_names_the_commits_of_a_file_and_of_its_lines(git_server, origin, mirror):
-    lines = [b"%d\n" % number for number in range(1, 30)]
-    origin.commit({"a": b"".join(lines)}, "start")
-    lines[19] = b"twenty\n"
-    origin.commit({"a": b"".join(lines)}, "line twenty")
-    commit = origin.commit({"b": b"".join(lines)}, "renamed to b")
-    mirror.fetch(git_server.remote(), commit)
-    with Snapshot(mirror, commit) as snapshot:
-        subjects = [row.split(": ")[1] for row in reading.history(snapshot, "b").split("\n")]
-        assert subjects == ["renamed to b", "line twenty", "start"]
-        in_lines = reading.history(snapshot, "b", 20, 20)
-        assert "line twenty" in in_lines and "start" in in_lines
-        assert "line twenty" not in reading.history(snapshot, "b", 1, 2)
-        assert isinstance(reading.history(snapshot, "b", 31, 32), Refused)
-        assert isinstance(reading.history(snapshot, "a"), Refused)
-
-
 # --- patches ----------------------------------------------------------------------------------------------------
 
 
