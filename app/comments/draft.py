@@ -33,13 +33,32 @@ def _dead(line: str) -> str:
     return re.sub(r"\bGH-(?=\d)", "GH-\u200b", re.sub(r"#(?=\w)", "#\u200b", quiet), flags=re.IGNORECASE)
 
 
-def message(plan: Plan, approval: Approval) -> str:
-    """The commit's message: fixed form, one line of summary, no live mention (github-facts 137)."""
-    return (
-        f"{cut(title(plan), 72)}\n\n"
+_KINDS = {
+    "bugfix": "fix",
+    "feature": "feat",
+    "docs": "docs",
+    "tests": "test",
+    "refactor": "refactor",
+    "dependency": "build",
+}
+"""The word that conventional commits have for what a template does; `chore` for any other."""
+
+
+def messages(plan: Plan, approval: Approval) -> tuple[str, ...]:
+    """The commit's message, and others as good for repositories whose rules refuse it (github-facts 127).
+
+    Each has a fixed form with one line of summary of at most 72 characters and no live mention (137): plain, as
+    a conventional commit, and both with the issue's number.
+    """
+    kind, number = _KINDS.get(plan.template.name, "chore"), f" (#{plan.issue_number})"
+    heads = [("", ""), (f"{kind}: ", ""), ("", number), (f"{kind}: ", number)]
+    subjects = [f"{before}{cut(title(plan), 72 - len(before + after))}{after}" for before, after in heads]
+    return tuple(
+        f"{subject}\n\n"
         f"For issue {plan.issue_number}, plan version {plan.version}.\n\n"
         f"Plan-Digest: {approval.plan_digest}\n"
         f"Approved-By: {approval.person.login.replace('@', '')} (id {approval.person.id})\n"
+        for subject in subjects
     )
 
 

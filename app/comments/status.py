@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
+from urllib.parse import quote
 
 from app.comments.markdown import code, inline
 from app.core.budget import Spent
@@ -10,10 +11,10 @@ from app.core.digest import short
 from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, Reporting, State, Wanted
 
 
-def render(state: State) -> str:
-    """The whole status comment for a run in this state."""
-    lines = [f"**Countersign** · {_SAY[type(state)](state)}", _footer(state)]
-    return "\n\n".join(lines)
+def render(state: State, repository_url: str = "") -> str:
+    """The whole status comment for a run in this state; links only where the repository's address is known."""
+    lines = [f"**Countersign** · {_SAY[type(state)](state)}", _kept(state, repository_url), _footer(state)]
+    return "\n\n".join(line for line in lines if line)
 
 
 def _wanted(state: Wanted) -> str:
@@ -68,6 +69,18 @@ def _closed(state: Closed) -> str:
         words += f" {inline(state.remedy, 1_000)}"
     if state.pull is not None:
         words += f" (pull request #{state.pull.number})"
+    return words
+
+
+def _kept(state: State, repository_url: str) -> str:
+    """What is left of work that did not become a pull request, and where it is."""
+    if not isinstance(state, Closed) or state.pull is not None or not state.report_ref:
+        return ""
+    words = "The change is kept: its patch and the output of its checks are on the run's page."
+    if state.branch and repository_url:
+        # Against the default branch, which is the base of every run.
+        address = f"{repository_url}/compare/{quote(state.branch, safe='')}?expand=1"
+        words += f" [Open a pull request from its branch]({address})."
     return words
 
 

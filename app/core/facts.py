@@ -260,6 +260,8 @@ class PublishFailed(_Fact):
     plan_digest: Sha256
     reason: str
     remedy: str = ""
+    branch: str = ""
+    """The branch that holds the work, where one was made all the same."""
 
 
 class PullRequestEnded(_Fact):

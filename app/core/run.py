@@ -195,6 +195,8 @@ class Closed(_State):
     report_ref: str = ""
     findings_ref: str = ""
     """What was found out, where the plan asked for a report."""
+    branch: str = ""
+    """The branch that holds the work, where no pull request could be opened."""
 
 
 State = Annotated[

@@ -253,7 +253,7 @@ def draft_opened_late(state: Closed | Proposed, fact: f.DraftOpened) -> Move | S
 
 
 def publish_failed(state: Built, fact: f.PublishFailed) -> Move:
-    more = {"report_ref": state.report_ref}
+    more = {"report_ref": state.report_ref, "branch": fact.branch}
     return closed(state, ClosedReason.FAILED, Refused(fact.reason, fact.remedy), **more)
 
 

@@ -19,6 +19,7 @@ from app.ledger.errors import LedgerCorrupt, LedgerError
 from app.ledger.outcomes import RunView
 from app.ledger.store import Ledger
 from app.web.viewers import Viewers
+from app.web.works import kept, works
 
 PAGE_OF_RUNS = 50
 
@@ -107,7 +108,17 @@ def _add_for_people(pages: FastAPI, told: Told, templates: jinja2.Environment) -
             plans=_plans(told.ledger, view),
             spans=told.ledger.spans(run),
             mints=told.ledger.mints(run),
+            works=works(told.ledger, view),
         )
+
+    @pages.get("/runs/{run}/kept/{reference}", dependencies=[Depends(told.viewers.admit)])
+    def one_output(run: str, reference: str) -> Response:
+        view = told.ledger.run(run)
+        content = None if view is None else kept(told.ledger, view, reference)
+        if content is None:
+            return PlainTextResponse("Nothing is kept here for this run.\n", status_code=404, headers=HEADERS)
+        # As text, whatever it holds: a browser must not take output for a page.
+        return Response(content, media_type="text/plain; charset=utf-8", headers=HEADERS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,10 +223,15 @@ class TwinControl:
         """A branch rule: creation, update, deletion … for a pattern, `~ALL` or `~DEFAULT_BRANCH`."""
         return dict(self.do("add_rule", repo=repo, pattern=pattern, type=type))
 
-    def add_check_run(self, repo: str, sha: str, name: str, conclusion: str, summary: str | None = None) -> Json:
-        """A completed check run on a commit."""
-        values = {"repo": repo, "sha": sha, "name": name, "conclusion": conclusion, "summary": summary}
-        return dict(self.do("add_check_run", **values))
+    def add_check_run(self, repo: str, sha: str, name: str, conclusion: str | None, **more: Any) -> Json:
+        """A check run on a commit, still running without a conclusion; `more`: title, summary, text, annotations (a
+        list of {path, start_line, message} and, optionally, end_line, title, level, raw_details)."""
+        return dict(self.do("add_check_run", repo=repo, sha=sha, name=name, conclusion=conclusion, **more))
+
+    def add_status(self, repo: str, sha: str, context: str, state: str, **more: str) -> Json:
+        """A commit status (needs write); `more`: as_login, description, target_url."""
+        who = more.pop("as_login", None) or repo.partition("/")[0]
+        return dict(self.do("add_status", repo=repo, sha=sha, context=context, state=state, as_login=who, **more))
 
     def set_team(self, org: str, slug: str, members: list[str]) -> None:
         """The members of an organization's team."""
@@ -245,7 +250,7 @@ class TwinControl:
         self.do("set_permission", repo=repo, login=login, role=role)
 
     def change_repo(self, repo: str, **changes: Any) -> Json:
-        """Change name, archived, private, default_branch, drafts, has_issues."""
+        """Change name, archived, private, default_branch, drafts, has_issues, web_signing."""
         return dict(self.do("change_repo", repo=repo, **changes))
 
     def install(self, account: str, **more: Any) -> Json:

@@ -221,8 +221,12 @@ class GitStore:
 
     def fresh_workflow(self, repo_id: int, commit: str) -> str | None:
         """A workflow file that commits reachable from `commit` and from no ref yet would change."""
-        arguments = ["log", "--format=", "--name-only", "--no-renames", commit, "--not", "--all", "--", WORKFLOWS]
-        return next(iter(self.text(repo_id, arguments).splitlines()), None)
+        return next(iter(self.fresh_paths(repo_id, commit, WORKFLOWS)), None)
+
+    def fresh_paths(self, repo_id: int, commit: str, below: str = ".") -> list[str]:
+        """The paths that commits reachable from `commit` and from no ref yet would change."""
+        arguments = ["log", "-z", "--format=", "--name-only", "--no-renames", commit, "--not", "--all", "--", below]
+        return [path for path in self.text(repo_id, arguments).split("\0") if path]
 
 
 def decoded(content: str, encoding: str) -> bytes:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from infra.twin import people, refs, shapes, talk
+from infra.twin import mentions, people, refs, shapes, talk
 from infra.twin.fields import Fields
 from infra.twin.git_store import ZERO, Signature, decoded
 from infra.twin.human import Deed
@@ -69,6 +69,7 @@ def push_commit(fields: Fields) -> Any:
     people.require(repo, actor, "write")
     talk.writable(repo)
     sha = commit_files(fields, repo, fields.text("branch"), fields.text("message"), actor)
+    mentions.reference_commit(fields.forge, repo, sha, fields.text("message"), actor)
     return {"sha": sha}
 
 
@@ -109,6 +110,8 @@ def change_repo(fields: Fields) -> Any:
         emit("repository", "edited", repo, actor, changes={"default_branch": {"from": old}})
     if changed.get("drafts") is not None:
         repo.drafts = fields.flag("drafts")
+    if changed.get("web_signing") is not None:
+        repo.web_signing = fields.flag("web_signing")
     if changed.get("has_issues") is not None:
         repo.has_issues = fields.flag("has_issues")
     return shapes.full_repository(fields.forge.world, repo)
@@ -161,26 +164,6 @@ def add_rule(fields: Fields) -> Any:
     }
     repo.rules.append(rule)
     return rule
-
-
-def add_check_run(fields: Fields) -> Any:
-    """A completed check run on a commit, as some CI App would report it."""
-    repo, world = fields.repo(), fields.forge.world
-    sha, now = fields.text("sha"), world.now().strftime("%Y-%m-%dT%H:%M:%SZ")
-    number = world.next_id()
-    address = f"{shapes.repo_url(world, repo)}/check-runs/{number}"
-    run = {
-        "id": number, "head_sha": sha, "node_id": f"CR_{number}", "external_id": "", "url": address,
-        "html_url": f"{world.url}/{repo.full_name}/runs/{number}", "details_url": None, "status": "completed",
-        "conclusion": fields.text("conclusion"), "started_at": now, "completed_at": now,
-        "output": {
-            "title": None, "summary": fields.maybe_text("summary"), "text": None, "annotations_count": 0,
-            "annotations_url": f"{address}/annotations",
-        },
-        "name": fields.text("name"), "check_suite": {"id": number + 1}, "app": None, "pull_requests": [],
-    }
-    repo.check_runs.append(run)
-    return run
 
 
 def install(fields: Fields) -> Any:
@@ -277,7 +260,7 @@ def choose_repos(fields: Fields) -> Any:
 DEEDS: dict[str, Deed] = {
     "add_user": add_user, "add_repo": add_repo, "push_commit": push_commit, "set_permission": set_permission,
     "set_team": set_team, "change_repo": change_repo, "delete_repo": delete_repo, "rename_label": rename_label,
-    "delete_label": delete_label, "add_rule": add_rule, "add_check_run": add_check_run, "install": install,
+    "delete_label": delete_label, "add_rule": add_rule, "install": install,
     "suspend": suspend, "unsuspend": unsuspend, "uninstall": uninstall,
     "set_installation_permissions": set_installation_permissions, "choose_repos": choose_repos,
 }

@@ -2,7 +2,8 @@
 
 import base64
 import binascii
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
@@ -46,10 +47,39 @@ def rules_for(repo: Repo, branch: str) -> list[dict[str, Any]]:
     ]
 
 
-def _obey_rules(repo: Repo, name: str, kind: str) -> None:
+def _obey_rules(repo: Repo, name: str, kind: str, unmet: Callable[[dict[str, Any]], bool] = lambda rule: False) -> None:
     branch = name.removeprefix(refs.HEADS)
-    if any(rule["type"] == kind for rule in rules_for(repo, branch)):
+    if any(rule["type"] == kind or unmet(rule) for rule in rules_for(repo, branch)):
         raise Refused(422, "Reference update failed")
+
+
+def _unmet_by(forge: Forge, repo: Repo, branch: str, sha: str) -> Callable[[dict[str, Any]], bool]:
+    """Whether a new branch at that commit breaks a rule (github-facts 126, 127); the answer never says which."""
+
+    def unmet(rule: dict[str, Any]) -> bool:
+        asked = rule.get("parameters") or {}
+        match rule["type"]:
+            case "required_signatures":
+                return sha not in repo.signed
+            case "branch_name_pattern":
+                return not _fits(asked, branch)
+            case "commit_message_pattern":
+                return not _fits(asked, forge.git.read_commit(repo.id, sha).message)
+            case "file_path_restriction":
+                paths = forge.git.fresh_paths(repo.id, sha)
+                return any(fnmatchcase(path, glob) for path in paths for glob in asked["restricted_file_paths"])
+        return False
+
+    return unmet
+
+
+def _fits(asked: dict[str, Any], text: str) -> bool:
+    pattern = asked["pattern"]
+    found = {
+        "starts_with": text.startswith(pattern), "ends_with": text.rstrip().endswith(pattern),
+        "contains": pattern in text, "regex": asked["operator"] == "regex" and re.search(pattern, text) is not None,
+    }[asked["operator"]]
+    return found != bool(asked.get("negate"))
 
 
 def get_ref(forge: Forge, call: Call, repo: Repo) -> Reply:
@@ -91,7 +121,7 @@ def create_ref(forge: Forge, call: Call, repo: Repo) -> Reply:
         raise Refused(422, "Reference already exists")
     if forge.git.kind(repo.id, sha) != "commit":
         raise Refused(422, "Object does not exist")
-    _obey_rules(repo, name, "creation")
+    _obey_rules(repo, name, "creation", _unmet_by(forge, repo, name.removeprefix(refs.HEADS), sha))
     refuse_workflow(call, forge.git.fresh_workflow(repo.id, sha))
     _move(forge, repo, name, (ZERO, sha), actor_of(forge, call))
     return Reply(201, shapes_git.ref(forge, repo, name, sha))
@@ -231,7 +261,7 @@ def create_commit(forge: Forge, call: Call, repo: Repo) -> Reply:
     author = _given(fields.get("author"), bot, now)
     committer = Signature(*GITHUB, now) if own else _given(fields.get("committer"), author, now)
     sha = forge.git.write_commit(repo.id, tree, [str(parent) for parent in parents], message, (author, committer))
-    if own:
+    if own and repo.web_signing:
         repo.signed[sha] = now
     return Reply(201, shapes_git.git_commit(forge, repo, forge.git.read_commit(repo.id, sha)))
 

@@ -131,12 +131,15 @@ class Repo:
     archived: bool = False
     has_issues: bool = True
     drafts: bool = True
+    web_signing: bool = True
     roles: dict[str, str] = field(default_factory=dict)
     custom_roles: dict[str, str] = field(default_factory=dict)
     labels: list[Label] = field(default_factory=list)
     issues: list[Issue] = field(default_factory=list)
     rules: list[dict[str, Any]] = field(default_factory=list)
     check_runs: list[dict[str, Any]] = field(default_factory=list)
+    annotations: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    statuses: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
     signed: dict[str, datetime] = field(default_factory=dict)
     former_names: list[str] = field(default_factory=list)
 

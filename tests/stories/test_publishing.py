@@ -11,7 +11,7 @@ from app.core.belts import Belt
 from app.core.run import Closed, Proposed, Published
 from tests.fakes.greeting import FILES, GREET, PLAN, script, submitting
 from tests.fakes.story import REPO, Story
-from worker.belts.publisher import branch_name
+from worker.belts.landing import branch_name
 
 pytestmark = pytest.mark.needs_userns
 
@@ -66,6 +66,57 @@ def test_a_base_branch_that_moves_after_the_plan_is_not_undone(story: Story, tou
     story.ends(Published)
 
 
+# -- rules --------------------------------------------------------------------------------------------------------
+
+
+def ruled(story: Story, kind: str, **parameters: object) -> None:
+    story.control.do("add_rule", repo=REPO, pattern="countersign/*", type=kind, parameters=parameters or None)
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "words"),
+    [
+        ("creation", {}, "Nobody may create the branch"),
+        ("branch_name_pattern", {"operator": "starts_with", "pattern": "feature/"}, "must start with"),
+        ("file_path_restriction", {"restricted_file_paths": ["*.sh"]}, "Nobody may push `greet.sh`"),
+        ("commit_message_pattern", {"operator": "contains", "pattern": "JIRA-"}, "The commit's message must contain"),
+    ],
+)
+def test_a_rule_that_refuses_the_branch_is_named_and_the_work_is_kept(
+    story: Story, kind: str, parameters: dict[str, object], words: str
+) -> None:
+    """github-facts 125: GitHub says only that it failed."""
+    ruled(story, kind, **parameters)
+    story.mira.labels()
+    story.plan_is_read()
+    story.mira.says("/approve")
+    assert story.control.pulls(REPO) == [] and list(story.control.branches(REPO)) == ["main"]
+    kept = "The change is kept: its patch and the output of its checks are on the run's page."
+    story.ends(Closed, "Ended (failed)", words, "ruleset", "Let the App pass these rules", kept)
+
+
+def test_a_rule_on_commit_messages_is_met_where_one_of_our_forms_meets_it(story: Story) -> None:
+    ruled(story, "commit_message_pattern", operator="regex", pattern=r"^(fix|feat|docs): .+ \(#\d+\)")
+    story.mira.labels()
+    story.plan_is_read()
+    story.mira.says("/approve")
+    commit = story.control.do("commit", repo=REPO, name=story.draft()["head"]["ref"])
+    assert commit["commit"]["message"].startswith("fix: ")
+    story.ends(Published)
+
+
+def test_a_commit_that_github_does_not_sign_makes_no_branch_where_signatures_are_asked_for(story: Story) -> None:
+    """github-facts 115, 116."""
+    ruled(story, "required_signatures")
+    story.control.change_repo(REPO, web_signing=False)
+    story.mira.labels()
+    story.plan_is_read()
+    story.mira.says("/approve")
+    refs = [one for one in story.control.journal() if one["method"] == "POST" and one["path"].endswith("/git/refs")]
+    assert refs == [] and list(story.control.branches(REPO)) == ["main"]
+    story.ends(Closed, "must be signed", "unsigned", "web commit signing")
+
+
 # -- no drafts ----------------------------------------------------------------------------------------------------
 
 
@@ -91,7 +142,8 @@ def test_without_drafts_a_policy_may_stop_with_the_work_on_its_branch(make_story
     story.mira.says("/approve")
     assert b"hello" in story.control.branch_files(REPO, branch)["greet.sh"]
     assert (tries(story), story.control.pulls(REPO)) == (1, [])
-    story.ends(Closed, "Ended (failed)", "The work stands on the branch", branch, "Open a pull request from it")
+    link = f"/{REPO}/compare/{branch.replace('/', '%2F')}?expand=1"
+    story.ends(Closed, "Ended (failed)", "The work stands on the branch", branch, link)
 
 
 def tries(story: Story) -> int:

@@ -10,10 +10,11 @@ from app.core.plan import Plan
 from app.core.report import Findings, Report
 from app.core.run import Built, Reporting
 from app.ledger.outcomes import Claim, RunView
-from worker.belts import publisher
+from worker.belts import landing, publisher
 from worker.evidence.trace import Trace
+from worker.github.commenter import Commenter
 from worker.github.reader import Reader
-from worker.github.writer import Commenter, Publisher
+from worker.github.writer import Publisher
 from worker.shop import Done, Line, Shop
 
 
@@ -58,7 +59,7 @@ def open_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
     """Branch and draft stand. The write token lives within this block, against a live Grant."""
     assert isinstance(claim.effect, OpenDraft)
     assert isinstance(claim.state, Built)
-    finished = publisher.Finished(
+    finished = landing.Finished(
         state=claim.state,
         plan=shop.approved_plan(claim.state),
         patch=Patch.model_validate_json(shop.kept(claim.state.patch_ref)),
@@ -67,7 +68,7 @@ def open_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
     )
     with shop.line(claim) as line:
         writer = Publisher(line.connection, line.repository, line.bot_user_id)
-        told = publisher.open_draft(writer, finished, shop.clock())
+        told = landing.open_draft(writer, finished, shop.clock())
     return told.facts, told.outcome
 
 

@@ -169,8 +169,8 @@ class Invalid(GitHubError):
 
     remedy_by_default = "The same request will be refused again; change it first."
 
-    def __init__(self, reason: str, call: Call, messages: tuple[str, ...] = ()) -> None:
-        super().__init__(reason, call)
+    def __init__(self, reason: str, call: Call, messages: tuple[str, ...] = (), remedy: str = "") -> None:
+        super().__init__(reason, call, remedy)
         self.messages = tuple(redact(message) for message in messages)
 
 

@@ -1,4 +1,4 @@
-"""Writes to one repository: a `Commenter` speaks on issues, a `Publisher` makes branches and draft pull requests.
+"""Writes to one repository: a `Publisher` makes branches, commits and draft pull requests.
 
 What was made before is found before it is made again (case QU-04), and no call that creates content is repeated by
 itself: after an error with `maybe_done`, call the same method again and it looks first. Nothing here moves, forces
@@ -8,17 +8,17 @@ or deletes a branch.
 import base64
 import re
 from collections.abc import Sequence
-from datetime import datetime
 from enum import StrEnum
 
 from msgspec import Struct
 
+from worker.github.commenter import How, same_text
 from worker.github.connection import Connection
-from worker.github.errors import AlreadyExists, Call, NotFound, NotUnderstood
+from worker.github.errors import AlreadyExists, Call, GitHubError, NotFound, ReferenceUpdateFailed
 from worker.github.place import Place, segment, segments
-from worker.github.reader import every_comment, pulls_by_head
+from worker.github.reader import pulls_by_head
+from worker.github.rules import Offer, Rule, asks_for_signatures, fitting, unmet
 from worker.github.views import (
-    CommentView,
     CommitView,
     ObjectRef,
     PullView,
@@ -28,43 +28,8 @@ from worker.github.views import (
     Verification,
 )
 
-_MINIMISE = """mutation($id: ID!, $why: ReportedContentClassifiers!) {
-  minimizeComment(input: {subjectId: $id, classifier: $why}) { minimizedComment { isMinimized } }
-}"""
 _LOOKS_LIKE_AN_OBJECT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.IGNORECASE)
 _BRANCH_NAME = re.compile(r"[A-Za-z](?:[A-Za-z0-9._/-]{0,198}[A-Za-z0-9_-])?")
-
-
-class How(StrEnum):
-    """How something came to be there: made by this call, found from an earlier one, or found and brought up to date."""
-
-    MADE = "made"
-    FOUND = "found"
-    UPDATED = "updated"
-
-
-class Why(StrEnum):
-    """Why a comment is hidden."""
-
-    OUTDATED = "OUTDATED"
-    RESOLVED = "RESOLVED"
-
-
-class Smile(StrEnum):
-    """A reaction, as REST names it."""
-
-    SEEN = "eyes"
-    THUMBS_UP = "+1"
-    THUMBS_DOWN = "-1"
-    ROCKET = "rocket"
-    CONFUSED = "confused"
-
-
-class Said(Struct, frozen=True):
-    """A comment of ours that is there now."""
-
-    comment: CommentView
-    how: How
 
 
 class FileMode(StrEnum):
@@ -110,10 +75,14 @@ class CommitMade(Struct, frozen=True):
 
 
 class Work(Struct, frozen=True):
-    """What a branch shall hold: one commit with this message on `parent`, with these changes."""
+    """What a branch shall hold: one commit on `parent`, with these changes.
+
+    `messages` are equally good: the first that the rules of the branch admit is written, and a commit with any of
+    them is found again.
+    """
 
     parent: str
-    message: str
+    messages: tuple[str, ...]
     changes: tuple[Change, ...]
 
 
@@ -134,62 +103,6 @@ class PullRequested(Struct, frozen=True):
 
 class _Sha(Struct):
     sha: str
-
-
-class _Reaction(Struct):
-    id: int
-
-
-class Commenter:
-    """Speaks on issues and pull requests of one repository as the bot user `bot_user_id`."""
-
-    def __init__(self, connection: Connection, repository: RepositoryRef, bot_user_id: int) -> None:
-        self._connection = connection
-        self._place = Place(connection, repository)
-        self._bot_user_id = bot_user_id
-
-    def create_comment(self, number: int, body: str) -> CommentView:
-        """A new comment; asked once, 201 required. Prefer `say`, which looks first."""
-        return self._place.create(CommentView, f"/issues/{number}/comments", {"body": body})
-
-    def update_comment(self, comment_id: int, body: str) -> CommentView:
-        """The comment holds `body`. Raises `NotFound` when somebody deleted it."""
-        return self._place.change(CommentView, f"/issues/comments/{comment_id}", {"body": body})
-
-    def find_comment(self, number: int, marker: str, since: datetime | None = None) -> CommentView | None:
-        """Our own oldest comment that holds `marker`, from all pages; a copy of the marker by anybody else does not
-        count. `since` spares the pages before a time at which it cannot have been there."""
-        for comment in every_comment(self._place, number, since):
-            if comment.author is not None and comment.author.id == self._bot_user_id and marker in comment.body:
-                return comment
-        return None
-
-    def say(self, number: int, marker: str, body: str, since: datetime | None = None) -> Said:
-        """There is one comment of ours with `marker` and it holds `body`; calling again changes nothing."""
-        if marker not in body:
-            raise ValueError("the body must hold its marker, or it could not be found again")
-        found = self.find_comment(number, marker, since)
-        if found is None:
-            return Said(self.create_comment(number, body), How.MADE)
-        if _same_text(found.body, body):
-            return Said(found, How.FOUND)
-        return Said(self.update_comment(found.id, body), How.UPDATED)
-
-    def minimise(self, node_id: str, why: Why = Why.OUTDATED) -> None:
-        """The comment is folded away; one that is hidden already stays so."""
-        answer = self._connection.graphql(_MINIMISE, {"id": node_id, "why": why.value})
-        done = answer.get("minimizeComment") or {}
-        if not (done.get("minimizedComment") or {}).get("isMinimized"):
-            raise NotUnderstood("GitHub did not say that the comment is hidden now.", Call("POST", "/graphql"))
-
-    def react(self, comment_id: int, smile: Smile) -> None:
-        """Our reaction is on the comment; 200 means that it was there already (github-facts 43)."""
-        path = f"/issues/comments/{comment_id}/reactions"
-        self._place.create(_Reaction, path, {"content": smile.value}, expected=(200, 201))
-
-    def react_to_issue(self, number: int, smile: Smile) -> None:
-        """Our reaction is on the issue itself."""
-        self._place.create(_Reaction, f"/issues/{number}/reactions", {"content": smile.value}, expected=(200, 201))
 
 
 class Publisher:
@@ -245,7 +158,9 @@ class Publisher:
     def land(self, name: str, base: str, work: Work) -> Landed:
         """The branch `name` holds `work` as one commit on `work.parent`; calling again finds it.
 
-        A branch of that name whose head is anything else raises `AlreadyExists` and is left alone.
+        A branch of that name whose head is anything else raises `AlreadyExists` and is left alone. Rules that refuse
+        the branch raise `ReferenceUpdateFailed`, whose reason names them where they can be told (github-facts 125);
+        so does a commit that GitHub did not sign where it has to be, before any branch is made (115).
         """
         self._check_branch(name, base)
         tree = self.tree(work.parent, work.changes)
@@ -255,8 +170,22 @@ class Publisher:
             if not _is_work(there, tree, work):
                 raise _taken(name)
             return Landed(name, _made(there), How.FOUND)
-        made = self.commit(work.message, tree, [work.parent])
-        return Landed(name, made, self.create_branch(name, made.sha, base))
+        rules = self.rules(name)
+        message = fitting(rules, work.messages)
+        made = self.commit(message, tree, [work.parent])
+        if asks_for_signatures(rules) and not made.verification.verified:
+            raise _unsigned(name, made.verification)
+        try:
+            return Landed(name, made, self.create_branch(name, made.sha, base))
+        except ReferenceUpdateFailed as error:
+            raise _refused_by(rules, Offer(name, message, _sizes(work.changes)), error) from error
+
+    def rules(self, branch: str) -> tuple[Rule, ...]:
+        """The active rules for a branch of that name, which need not exist; none where GitHub has no rulesets."""
+        try:
+            return tuple(self._place.every(Rule, f"/rules/branches/{segments(branch)}"))
+        except NotFound:
+            return ()
 
     def find_pull(self, branch: str) -> PullView | None:
         """Our own pull request from that branch of this repository, an open one first; None when there is none."""
@@ -344,7 +273,8 @@ def _entry(path: str, mode: FileMode, sha: str | None) -> dict[str, str | None]:
 
 def _is_work(there: CommitView, tree: str, work: Work) -> bool:
     parents = there.parents == (ObjectRef(work.parent),)
-    return there.tree.sha == tree and parents and _same_text(there.message, work.message)
+    said = any(same_text(there.message, message) for message in work.messages)
+    return there.tree.sha == tree and parents and said
 
 
 def _made(commit: CommitView) -> CommitMade:
@@ -356,6 +286,28 @@ def _taken(name: str) -> AlreadyExists:
     return AlreadyExists(f"The branch {name} is there and holds something else.", call)
 
 
-def _same_text(one: str, other: str) -> bool:
-    """Alike but for line endings and space at the ends, which are not always kept."""
-    return one.replace("\r\n", "\n").strip() == other.replace("\r\n", "\n").strip()
+def _unsigned(name: str, verification: Verification) -> ReferenceUpdateFailed:
+    return ReferenceUpdateFailed(
+        f"Commits on {name} must be signed, and GitHub did not sign the App's commit ({verification.reason}).",
+        Call("POST", "/git/commits"),
+        (),
+        "Let the App pass that rule for branches that start with `countersign/`, or have web commit signing enabled.",
+    )
+
+
+def _refused_by(rules: tuple[Rule, ...], offer: Offer, error: ReferenceUpdateFailed) -> GitHubError:
+    """The refusal with the rules that can be behind it; as it came, where none is known."""
+    reasons = unmet(rules, offer)
+    if not reasons:
+        return error
+    return ReferenceUpdateFailed(
+        f"The repository's rules do not admit the branch. {' '.join(reasons)}",
+        error.call,
+        error.messages,
+        "Let the App pass these rules for branches that start with `countersign/`, or change them.",
+    )
+
+
+def _sizes(changes: Sequence[Change]) -> dict[str, int]:
+    there = [change for change in changes if not isinstance(change, Delete)]
+    return {change.to if isinstance(change, Move) else change.path: len(change.content) for change in there}

@@ -186,10 +186,21 @@ def test_where_there_are_no_drafts_the_pull_request_says_that_nobody_reviewed_it
 
 def test_a_commit_names_plan_and_approver_and_mentions_nobody() -> None:
     """github-facts 137."""
-    message = draft.message(plans.plan(summary="Thanks @everyone, fixes it"), APPROVAL)
+    message, *others = draft.messages(plans.plan(summary="Thanks @everyone, fixes it"), APPROVAL)
     assert f"Plan-Digest: {'d' * 64}" in message
     assert "Approved-By: mira (id 1)" in message
     assert "@everyone" not in message
+    # A repository whose rules ask for conventional commits or for the issue's number gets the same in that form.
+    subjects = [one.splitlines()[0] for one in (message, *others)]
+    assert [bool(re.match(r"fix: ", one)) for one in subjects] == [False, True, False, True]
+    assert [one.endswith(" (#3)") for one in subjects] == [False, False, True, True]
+    assert {one.partition("\n")[2] for one in others} == {message.partition("\n")[2]}
+
+
+def test_a_long_summary_is_cut_and_no_subject_is_longer_than_editors_show() -> None:
+    subjects = [one.splitlines()[0] for one in draft.messages(plans.plan(summary="long words " * 40), APPROVAL)]
+    assert max(map(len, subjects)) == 72
+    assert subjects[3].endswith("… (#3)")
 
 
 def test_each_stage_says_what_comes_next() -> None:

@@ -13,10 +13,11 @@ from infra.twin.twin import AppWish, Twin
 from tests.rooms.github.conftest import FAST
 from worker.github import errors
 from worker.github.app import AppIdentity, Identity, Token
+from worker.github.commenter import Commenter, How, Smile
 from worker.github.connection import Connection, InstallationToken, connect
 from worker.github.reader import Reader
 from worker.github.views import RepositoryRef
-from worker.github.writer import Commenter, Delete, FileMode, How, Move, Publisher, Put, Smile, Work
+from worker.github.writer import Delete, FileMode, Move, Publisher, Put, Work
 
 REPO = "acme/humanize"
 READ = {"contents": "read", "issues": "read", "pull_requests": "read"}
@@ -220,7 +221,7 @@ def work(town: Town, line: Connection) -> Work:
         Delete("gone.txt"),
         Move("old.py", "src/new.py", b"x = 1\n"),
     )
-    return Work(parent, "Roll over to the next unit", changes)
+    return Work(parent, ("Roll over to the next unit",), changes)
 
 
 def test_work_is_published_as_a_draft_once(town: Town) -> None:
@@ -285,8 +286,8 @@ def test_an_empty_change_and_a_workflow_file_are_refused_with_their_reason(town:
     with town.line(PUBLISH) as line:
         publisher = Publisher(line, town.ref, town.who.bot_user_id)
         parent = Reader(line, town.ref).head_of("main")
-        publisher.land("countersign/1-same", "main", Work(parent, "Nothing", (Put("README.md", b"hello\n"),)))
-        sneaky = Work(parent, "CI", (Put(".github/workflows/x.yml", b"on: push\n"),))
+        publisher.land("countersign/1-same", "main", Work(parent, ("Nothing",), (Put("README.md", b"hello\n"),)))
+        sneaky = Work(parent, ("CI",), (Put(".github/workflows/x.yml", b"on: push\n"),))
         with pytest.raises(errors.Forbidden, match="workflows"):
             publisher.land("countersign/1-ci", "main", sneaky)
         with pytest.raises(errors.Invalid):

@@ -10,17 +10,15 @@ from hypothesis import strategies as st
 
 from tests.rooms.github.conftest import Answer, Wire
 from worker.github import errors
+from worker.github.commenter import Commenter, How, Smile
 from worker.github.connection import Connection
 from worker.github.views import RepositoryRef
 from worker.github.writer import (
-    Commenter,
     Delete,
     FileMode,
-    How,
     Move,
     Publisher,
     Put,
-    Smile,
     Work,
     refuse_branch_name,
 )
@@ -135,7 +133,7 @@ def ready(wire: Wire) -> Wire:
 
 WORK = Work(
     PARENT,
-    "Roll over",
+    ("Roll over",),
     (
         Put("src/a.py", b"\xff\x00new\r\n"),
         Put("run.sh", b"#!/bin/sh\n", FileMode.EXECUTABLE),

@@ -1,5 +1,6 @@
 """The pages, for people and for machines that watch."""
 
+import itertools
 import random
 import sqlite3
 from collections.abc import Iterator
@@ -13,13 +14,14 @@ import pytest
 
 from app.core.belts import Belt
 from app.core.effects import LookUpAuthority
-from app.core.facts import Labelled
+from app.core.facts import ExecutionFailed, Labelled, StepsDone
 from app.core.news import Delivery, News, OnIssue
 from app.core.plan import Plan
+from app.core.report import Report
 from app.core.span import Minted, Span, SpanKind
 from app.ledger.store import Ledger
 from app.settings import web_settings
-from tests.fakes.facts import START, World, a_request, drafted, found, labelled, sha
+from tests.fakes.facts import START, World, a_request, drafted, found, labelled, lived, sha
 from tests.rooms.web.conftest import SECRET, Door, labeled, running
 
 EVIL = "<script>alert(1)</script> & \"it\" 'is' {{ 7*7 }} [x](javascript:alert(1))"
@@ -112,6 +114,55 @@ def test_the_page_of_a_run_shows_facts_plan_effects_costs_and_tokens(shown: Door
     ):
         assert words in page, words
     assert sha("token") not in page
+
+
+def a_report(ledger: Ledger) -> Report:
+    """The report of a red check, with patch and output kept."""
+    diff = ledger.put_artifact(b"--- a/x\n+++ b/x\n\xff", "text/x-diff")
+    output = ledger.put_artifact(EVIL.encode(), "text/plain")
+    one = {"name": "pytest", "argv": ["pytest"], "when": "after", "ended": "exited", "exit_status": 1, "seconds": 2}
+    return Report.model_validate({"runs": [one | {"output_ref": output}], "diff_ref": diff, "changed_lines": 2})
+
+
+def worked(ledger: Ledger, kind: type[StepsDone] | type[ExecutionFailed], reference: str) -> str:
+    """A run whose execution ended so, with that report; its id."""
+    for seed in itertools.count():
+        world = lived(random.Random(seed).choice, 60)
+        if any(isinstance(fact, kind) for fact in world.facts):
+            break
+    assert isinstance(world.facts[0], Labelled)
+    run = opened(ledger, world.facts[0])
+    for fact in world.facts[1:]:
+        told = {"report_ref": reference} | ({"reason": EVIL} if kind is ExecutionFailed else {})
+        ledger.record(run, fact.model_copy(update=told) if isinstance(fact, kind) else fact)
+    return run
+
+
+@pytest.mark.parametrize("kind", [StepsDone, ExecutionFailed])
+def test_the_patch_and_the_outputs_of_every_execution_are_kept_on_the_page(
+    door: Door, kind: type[StepsDone] | type[ExecutionFailed]
+) -> None:
+    report = a_report(door.ledger)
+    reference = door.ledger.put_artifact(report.model_dump_json().encode(), "application/json")
+    run = worked(door.ledger, kind, reference)
+    page = door.client.get(f"{door.url}/runs/{run}").text
+    assert "2 changed lines" in page and "<script>" not in page
+    for kept, content in ((report.diff_ref, b"--- a/x\n+++ b/x\n\xff"), (report.runs[0].output_ref, EVIL.encode())):
+        assert f"/runs/{run}/kept/{kept}" in page
+        answer = door.client.get(f"{door.url}/runs/{run}/kept/{kept}")
+        assert (answer.content, answer.headers["content-type"]) == (content, "text/plain; charset=utf-8")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("held", "words"), [("nothing", "does not hold this report any more"), ("something else", "is not a report")]
+)
+def test_nothing_is_given_out_that_no_report_of_the_run_names(door: Door, held: str, words: str) -> None:
+    secret = door.ledger.put_artifact(b"of another run", "text/plain")
+    run = worked(door.ledger, ExecutionFailed, secret if held == "something else" else sha("gone"))
+    assert words in door.client.get(f"{door.url}/runs/{run}").text
+    for one in (run, "r-none"):
+        assert door.client.get(f"{door.url}/runs/{one}/kept/{secret}").status_code == 404
 
 
 def test_no_word_of_a_stranger_becomes_markup_or_a_script(shown: Door) -> None:

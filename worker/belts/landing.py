@@ -1,0 +1,128 @@
+"""Landing: the approved and proven change becomes a branch, a commit and a draft pull request."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.comments import draft
+from app.core.facts import DraftOpened, Fact, PublishFailed
+from app.core.fit import patch_fits
+from app.core.patch import FileChange, Patch
+from app.core.plan import Plan
+from app.core.policy import Policy
+from app.core.report import Report, plan_shown
+from app.core.run import Built, PullRequest
+from app.core.verdict import Refused, all_of
+from worker.github.errors import AlreadyExists, DraftUnsupported, Forbidden, GitHubError, Invalid, Suspended
+from worker.github.writer import Change, Delete, FileMode, Landed, Move, Publisher, PullRequested, Put, Work
+
+BRANCH_TRIES = 5
+"""Names tried before giving up, where somebody else's branch has ours (case GT-01)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was done: the facts it leads to, and a few words for the ledger."""
+
+    facts: tuple[Fact, ...]
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """What is to be published: the plan, what was made of it and what it showed."""
+
+    state: Built
+    plan: Plan
+    patch: Patch
+    report: Report
+    content: Callable[[str], bytes]
+    """Reads a file's new content by its reference."""
+
+
+def open_draft(publisher: Publisher, finished: Finished, now: datetime) -> Told:
+    """1 the gate once more, 2 branch and commit, 3 the draft. What was done before is found, not done again."""
+    proposal = finished.state.proposal
+    policy = finished.state.policy or Policy()
+    fits = all_of(patch_fits(finished.plan, finished.patch, policy), plan_shown(finished.plan, finished.report))
+    if isinstance(fits, Refused):
+        return _failed(finished, str(fits), "Nothing was written.", now)
+    try:
+        landed = _land(publisher, finished)
+        asked = _open(publisher, finished, landed)
+    except GitHubError as error:
+        if not is_final(error):
+            raise
+        return _failed(finished, error.reason, error.remedy, now)
+    if isinstance(asked, Refused):
+        return _failed(finished, asked.reason, asked.remedy, now, landed.branch)
+    pull = PullRequest(
+        number=asked.pull.number,
+        url=asked.pull.html_url,
+        branch=landed.branch,
+        commit=landed.commit.sha,
+        draft=asked.pull.draft,
+    )
+    opened = DraftOpened(at=now, plan_digest=proposal.digest, pull=pull)
+    return Told((opened,), f"pull request {pull.number} {asked.how}")
+
+
+def branch_name(issue_number: int, run: str, plan_digest: str, attempt: int = 1) -> str:
+    """Derived from run and plan, so that it is found again; never from the issue's number alone (case GT-01)."""
+    name = f"countersign/issue-{issue_number}-{plan_digest[:8]}-{run.rsplit('-', 1)[-1][:6]}"
+    return name if attempt == 1 else f"{name}-{attempt}"
+
+
+def _land(publisher: Publisher, finished: Finished) -> Landed:
+    plan_, approval = finished.plan, finished.state.approval
+    work = Work(
+        parent=plan_.base_commit,
+        messages=draft.messages(plan_, approval),
+        changes=tuple(_change(change, finished.content) for change in finished.patch.changes),
+    )
+    for attempt in range(1, BRANCH_TRIES + 1):
+        name = branch_name(plan_.issue_number, plan_.run, approval.plan_digest, attempt)
+        try:
+            return publisher.land(name, plan_.base_branch, work)
+        except AlreadyExists:
+            if attempt == BRANCH_TRIES:
+                raise
+    raise AssertionError("the loop returns or raises")
+
+
+def _open(publisher: Publisher, finished: Finished, landed: Landed) -> PullRequested | Refused:
+    plan_, approval = finished.plan, finished.state.approval
+    title = draft.title(plan_)
+    body = draft.body(plan_, approval, finished.report, finished.state.spent)
+    try:
+        return publisher.open_draft(landed.branch, plan_.base_branch, title, body)
+    except DraftUnsupported as error:
+        policy = finished.state.policy
+        if policy is None or policy.without_draft == "stop":
+            return Refused(
+                f"{error.reason} The work stands on the branch {landed.branch}.",
+                "Open a pull request from it, or set `without_draft: open` in the policy file.",
+            )
+    return publisher.open_undrafted(
+        landed.branch, plan_.base_branch, draft.undrafted_title(title), draft.undrafted_body(body)
+    )
+
+
+def _change(change: FileChange, content: Callable[[str], bytes]) -> Change:
+    if change.content_ref is None:
+        return Delete(change.path)
+    mode = FileMode(change.mode)
+    if change.old_path is not None:
+        return Move(change.old_path, change.path, content(change.content_ref), mode)
+    return Put(change.path, content(change.content_ref), mode)
+
+
+def _failed(finished: Finished, reason: str, remedy: str, now: datetime, branch: str = "") -> Told:
+    digest = finished.state.proposal.digest
+    failed = PublishFailed(at=now, plan_digest=digest, reason=reason, remedy=remedy, branch=branch)
+    return Told((failed,), "not published")
+
+
+def is_final(error: GitHubError) -> bool:
+    """True for an answer that asking again will not change."""
+    return isinstance(error, Invalid | Forbidden) and not isinstance(error, Suspended)
