@@ -59,7 +59,7 @@ def repo_of(forge: Forge, call: Call) -> Repo | None:
     if repo is not None:
         return repo
     moved = forge.world.repo_formerly(owner, name)
-    if moved is None or (moved.private and not _reaches(forge, call.caller, moved)):
+    if moved is None or (moved.private and not reaches(forge, call.caller, moved)):
         raise not_found()
     rest = call.path.split("/", 4)[4:]
     refusal = Refused(301, "Moved Permanently")
@@ -67,7 +67,8 @@ def repo_of(forge: Forge, call: Call) -> Repo | None:
     raise refusal
 
 
-def _reaches(forge: Forge, caller: Caller, repo: Repo) -> bool:
+def reaches(forge: Forge, caller: Caller, repo: Repo) -> bool:
+    """True when the caller's credential is for this repository, private or not."""
     if caller.app is not None:
         return True
     return caller.token is not None and repo.id in reach(forge.world, caller.token)
@@ -84,7 +85,7 @@ def admit(forge: Forge, operation: Operation, call: Call, repo: Repo | None) -> 
         if not allowed(token.permissions, operation.needs, "always"):
             raise forbidden(operation)
         return
-    in_reach = _reaches(forge, call.caller, repo)
+    in_reach = reaches(forge, call.caller, repo)
     if repo.private and not in_reach:
         raise not_found()
     if token is None and operation.method != "GET":

@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from infra.twin import human, knobs, owners
+from infra.twin import ci, human, knobs, owners
 from infra.twin.fields import Fields
 from infra.twin.forge import Forge
 from infra.twin.git_store import GitFailed
@@ -16,7 +16,7 @@ from infra.twin.human import Deed
 from infra.twin.journal import Act
 from infra.twin.wire import Refused, Reply
 
-DEEDS: dict[str, Deed] = human.DEEDS | owners.DEEDS | knobs.DEEDS
+DEEDS: dict[str, Deed] = human.DEEDS | owners.DEEDS | knobs.DEEDS | ci.DEEDS
 IDLE_SECONDS = 20.0
 
 

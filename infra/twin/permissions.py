@@ -45,6 +45,7 @@ CONTENTS_WRITE = (Need("contents", "write"),)
 PULLS_READ = (Need("pull_requests", "read"),)
 PULLS_WRITE = (Need("pull_requests", "write"),)
 CHECKS_READ = (Need("checks", "read"),)
+STATUSES_READ = (Need("statuses", "read"),)
 ISSUES_READ = (Need("issues", "read"),)
 ISSUES_WRITE = (Need("issues", "write"),)
 TALK_READ = (Need("issues", "read"), Need("pull_requests", "read", "pulls-only"))
@@ -95,6 +96,8 @@ OPERATIONS: tuple[Operation, ...] = (
     _repo("repos/get-branch", "GET", REPO + "/branches/{branch:path}", CONTENTS_READ),
     _repo("repos/list-commits", "GET", REPO + "/commits", CONTENTS_READ),
     _repo("checks/list-for-ref", "GET", REPO + "/commits/{ref:path}/check-runs", CHECKS_READ),
+    _repo("checks/list-annotations", "GET", REPO + "/check-runs/{check_run_id}/annotations", CHECKS_READ),
+    _repo("repos/get-combined-status-for-ref", "GET", REPO + "/commits/{ref:path}/status", STATUSES_READ),
     _repo("repos/get-commit", "GET", REPO + "/commits/{ref:path}", CONTENTS_READ),
     _repo("repos/compare-commits-with-basehead", "GET", REPO + "/compare/{basehead:path}", CONTENTS_READ),
     _repo("repos/get-content", "GET", REPO + "/contents/{path:path}", CONTENTS_READ),

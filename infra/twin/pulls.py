@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from infra.twin import refs
+from infra.twin import mentions, refs
 from infra.twin.diffs import changed_files
 from infra.twin.forge import Forge
 from infra.twin.git_store import GitFailed, Signature
@@ -53,6 +53,7 @@ def open_pull(forge: Forge, repo: Repo, wish: Wish, actor: Actor) -> Issue:
     )
     repo.issues.append(issue)
     forge.git.move_ref(repo.id, f"refs/pull/{issue.number}/head", head_sha)
+    mentions.cross_reference(forge, repo, issue, body, actor)
     tell(forge, Place(repo, issue), "opened", actor)
     return issue
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 from infra.twin import shapes, shapes_issues, talk
-from infra.twin.access import actor_of
+from infra.twin.access import actor_of, reaches
 from infra.twin.dispatch import Handler, paged
 from infra.twin.forge import Forge
-from infra.twin.state import Comment, Issue, Label, Reaction, Repo
+from infra.twin.state import Comment, Happening, Issue, Label, Reaction, Repo
 from infra.twin.talk import Place
 from infra.twin.wire import Call, Refused, Reply, invalid, not_found, text_field
 
@@ -230,12 +230,24 @@ def unlock(forge: Forge, call: Call, repo: Repo) -> Reply:
 
 
 def timeline(forge: Forge, call: Call, repo: Repo) -> Reply:
-    """`GET issues/{n}/timeline`: who labelled, and when, after the fact (github-facts 82)."""
+    """`GET issues/{n}/timeline`: who labelled, and when, after the fact (github-facts 82), and what speaks of it,
+    except from where the caller may not look."""
     issue, world = _issue(forge, call, repo), forge.world
-    entries = [(one.created, one.id, shapes_issues.happening(world, repo, issue, one)) for one in issue.timeline]
+    entries = [
+        (one.created, one.id, shapes_issues.happening(world, repo, issue, one))
+        for one in issue.timeline
+        if _may_be_seen(forge, call, one)
+    ]
     for one in issue.comments:
         entries.append((one.created, one.id, shapes_issues.timeline_comment(world, repo, issue, one)))
     return paged(forge, call, [shown for _, _, shown in sorted(entries, key=lambda entry: entry[:2])])
+
+
+def _may_be_seen(forge: Forge, call: Call, one: Happening) -> bool:
+    if one.event != "cross-referenced":
+        return True
+    home = forge.world.repos.get(one.details["source"][0])
+    return home is not None and (not home.private or reaches(forge, call.caller, home))
 
 
 HANDLERS: dict[str, Handler] = {

@@ -85,7 +85,8 @@ def list_commits(forge: Forge, call: Call, repo: Repo) -> Reply:
     return reply
 
 
-def _commit_sha(forge: Forge, repo: Repo, name: str) -> str:
+def commit_sha(forge: Forge, repo: Repo, name: str) -> str:
+    """The commit that a branch, tag or (short) name stands for; 422."""
     sha = forge.git.resolve(repo.id, name)
     if sha is None:
         raise Refused(422, f"No commit found for SHA: {name}")
@@ -94,7 +95,7 @@ def _commit_sha(forge: Forge, repo: Repo, name: str) -> str:
 
 def get_commit(forge: Forge, call: Call, repo: Repo) -> Reply:
     """`GET commits/{ref}` with its files, or as `.diff`/`.patch`."""
-    sha = _commit_sha(forge, repo, call.params["ref"])
+    sha = commit_sha(forge, repo, call.params["ref"])
     one = forge.git.read_commit(repo.id, sha)
     before = one.parents[0] if one.parents else forge.git.write_tree(repo.id, None, [])
     if call.wants("sha"):
@@ -110,14 +111,6 @@ def get_commit(forge: Forge, call: Call, repo: Repo) -> Reply:
             "files": [shapes_git.changed(forge, repo, file, sha) for file in files],
         }
     )
-
-
-def check_runs(forge: Forge, call: Call, repo: Repo) -> Reply:
-    """`GET commits/{ref}/check-runs`, of one `check_name` when asked."""
-    sha = _commit_sha(forge, repo, call.params["ref"])
-    name = call.query.get("check_name")
-    shown = [one for one in repo.check_runs if one["head_sha"] == sha and name in {None, one["name"]}]
-    return paged(forge, call, shown, lambda page: {"total_count": len(shown), "check_runs": page})
 
 
 def compare(forge: Forge, call: Call, repo: Repo) -> Reply:
@@ -202,7 +195,6 @@ HANDLERS: dict[str, Handler] = {
     "repos/get-branch": get_branch,
     "repos/list-commits": list_commits,
     "repos/get-commit": get_commit,
-    "checks/list-for-ref": check_runs,
     "repos/compare-commits-with-basehead": compare,
     "repos/get-content": contents,
 }

@@ -79,11 +79,29 @@ def comment(world: World, repo: Repo, home: Issue, one: Comment) -> dict[str, An
 
 def happening(world: World, repo: Repo, home: Issue, one: Happening) -> dict[str, Any]:
     """A timeline entry."""
+    if one.event == "cross-referenced":
+        return _cross_referenced(world, one)
+    details = dict(one.details)
+    if "commit" in details:
+        number, sha = details.pop("commit")
+        details |= {"commit_id": sha, "commit_url": f"{repo_url(world, world.repos[number])}/commits/{sha}"}
     return {
         "id": one.id, "node_id": node_id("EV", one.id),
         "url": f"{repo_url(world, repo)}/issues/events/{one.id}", "actor": user(world, one.actor),
         "event": one.event, "commit_id": None, "commit_url": None, "created_at": stamp(one.created),
-        "performed_via_github_app": app_if(world, one.via_app), **one.details,
+        "performed_via_github_app": app_if(world, one.via_app), **details,
+    }
+
+
+def _cross_referenced(world: World, one: Happening) -> dict[str, Any]:
+    """The one entry that GitHub gives no id; what speaks of the issue is shown in full, with its repository."""
+    home_id, number = one.details["source"]
+    home = world.repos[home_id]
+    speaking = next(found for found in home.issues if found.number == number)
+    return {
+        "event": one.event, "actor": user(world, one.actor), "created_at": stamp(one.created),
+        "updated_at": stamp(one.created),
+        "source": {"type": "issue", "issue": {**issue(world, home, speaking), "repository": repository(world, home)}},
     }
 
 

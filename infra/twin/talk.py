@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from infra.twin import shapes, shapes_issues
+from infra.twin import mentions, shapes, shapes_issues
 from infra.twin.forge import Forge
 from infra.twin.state import Actor, Comment, Happening, Issue, Label, Person, Reaction, Repo
 from infra.twin.wire import Refused, invalid, not_found
@@ -137,6 +137,7 @@ def open_issue(forge: Forge, repo: Repo, draft: Draft, actor: Actor) -> Issue:
     issue.labels = [ensure_label(forge, repo, name, actor) for name in draft.labels]
     repo.issues.append(issue)
     place = Place(repo, issue)
+    mentions.cross_reference(forge, repo, issue, issue.body, actor)
     tell(forge, place, "opened", actor)
     for mark in issue.labels:
         happen(forge, place, "labeled", actor, label={"name": mark.name, "color": mark.color})
@@ -155,6 +156,7 @@ def edit_issue(forge: Forge, place: Place, title: str | None, body: str | None, 
     if body is not None and checked_body(body) != issue.body:
         changes["body"] = {"from": issue.body or ""}
         issue.body = body
+        mentions.cross_reference(forge, place.repo, issue, body, actor)
     if changes:
         issue.updated = issue.edited = forge.world.now()
         issue.editor = actor.person
@@ -224,6 +226,7 @@ def add_comment(forge: Forge, place: Place, body: Any, actor: Actor) -> Comment:
     one = Comment(forge.world.next_id("comment"), actor.person, checked_comment(body), now, now, actor.via_app)
     place.issue.comments.append(one)
     place.issue.updated = now
+    mentions.cross_reference(forge, place.repo, place.issue, one.body, actor)
     tell_comment(forge, place, one, "created", actor)
     return one
 

@@ -14,6 +14,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp
 
 from infra.twin import (
+    ci,
     control_routes,
     graphql,
     pages,
@@ -53,6 +54,7 @@ def application(forge: Forge) -> ASGIApp:
     """The whole twin as one ASGI application."""
     handlers = (
         rest_app.HANDLERS | rest_issues.HANDLERS | rest_pulls.HANDLERS | rest_git.HANDLERS | rest_repos.HANDLERS
+        | ci.HANDLERS
     )
     inside = Starlette(
         routes=[

@@ -4,6 +4,7 @@ import base64
 from typing import Any
 
 from infra.twin.permissions import OPERATIONS
+from infra.twin.twin import PERMISSIONS
 from tests.fakes.github.described import operation_of
 
 
@@ -29,10 +30,17 @@ def _walk(yard: Any) -> set[str]:
     yard.control.do("set_team", org="octo", slug="core", members=["mira"])
     _app_walk(yard, go, app, token)
     main = do("GET", "/git/ref/heads/main")["object"]["sha"]
-    yard.control.do("add_check_run", repo="octo/demo", sha=main, name="ci", conclusion="success")
+    note = {"path": "src/app.py", "start_line": 2, "message": "y is not used"}
+    yard.control.add_check_run("octo/demo", main, "ci", "failure", title="1 error", annotations=[note])
+    yard.control.add_check_run("octo/demo", main, "slow", None)
+    yard.control.add_status("octo/demo", main, "jenkins", "error", description="no node", target_url="http://ci/1")
+    yard.control.open_issue("octo/demo", "mira", "Another", "See #1.")
+    yard.control.push_commit("octo/demo", "aside", {"a": "a"}, message="Mend #1", as_login="mira")
     yard.control.do("add_rule", repo="octo/demo", pattern="release/*", type="creation")
     _issue_walk(do)
     _git_walk(do, main)
+    yard.control.set_installation_permissions("octo", {**PERMISSIONS, "statuses": "read"})
+    assert go("GET", f"{here}/commits/{main}/status", yard.token(statuses="read"))["state"] == "failure"
     _pull_walk(do)
     go("DELETE", "/installation/token", token)
     return called
@@ -60,9 +68,9 @@ def _app_walk(yard: Any, go: Any, app: dict[str, str], token: dict[str, str]) ->
 
 
 def _issue_walk(do: Any) -> None:
-    assert do("POST", "/issues", {"title": "Second", "labels": ["bug"]})["number"] == 2
+    assert do("POST", "/issues", {"title": "Second", "labels": ["bug"]})["number"] == 3
     do("GET", "/issues"), do("GET", "/issues/1")
-    do("PATCH", "/issues/2", {"title": "Renamed", "state": "closed", "labels": ["countersign"]})
+    do("PATCH", "/issues/3", {"title": "Renamed", "state": "closed", "labels": ["countersign"]})
     comment = do("POST", "/issues/1/comments", {"body": "hi"})["id"]
     do("GET", "/issues/1/comments"), do("GET", f"/issues/comments/{comment}")
     do("PATCH", f"/issues/comments/{comment}", {"body": "changed"})
@@ -74,7 +82,8 @@ def _issue_walk(do: Any) -> None:
     assert len(do("POST", "/issues/1/labels", {"labels": ["new", "countersign"]})) == 3
     do("GET", "/issues/1/labels"), do("DELETE", "/issues/1/labels/new")
     do("PUT", "/issues/1/lock", {"lock_reason": "resolved"}), do("DELETE", "/issues/1/lock")
-    assert "labeled" in [one["event"] for one in do("GET", "/issues/1/timeline")]
+    told = [one["event"] for one in do("GET", "/issues/1/timeline")]
+    assert {"labeled", "cross-referenced", "referenced"} <= set(told)
     do("DELETE", f"/issues/comments/{comment}")
 
 
@@ -96,14 +105,16 @@ def _git_walk(do: Any, main: str) -> None:
     assert do("GET", "/compare/main...spare")["ahead_by"] == 1
     assert do("GET", "/contents/src/app.py")["type"] == "file"
     assert [one["name"] for one in do("GET", "/contents/src")] == ["app.py"]
-    assert do("GET", f"/commits/{main}/check-runs")["total_count"] == 1
+    runs = do("GET", f"/commits/{main}/check-runs")["check_runs"]
+    assert [(one["name"], one["status"]) for one in runs] == [("ci", "completed"), ("slow", "in_progress")]
+    assert do("GET", f"/check-runs/{runs[0]['id']}/annotations")[0]["start_line"] == 2
     assert do("GET", "/rules/branches/release/1.0")[0]["type"] == "creation"
 
 
 def _pull_walk(do: Any) -> None:
     wish = {"title": "Fix", "head": "spare", "base": "main", "draft": False, "body": "Fixes #1"}
     number = do("POST", "/pulls", wish)["number"]
-    assert number == 3
+    assert number == 4
     do("GET", "/pulls?head=octo:spare&state=all"), do("GET", f"/pulls/{number}")
     do("PATCH", f"/pulls/{number}", {"title": "Better"})
     assert {one["status"] for one in do("GET", f"/pulls/{number}/files")} == {"added", "removed"}
@@ -121,7 +132,10 @@ def test_every_operation_answers_as_github_describes(yard: Any) -> None:
 def test_an_unknown_token_is_401_everywhere(yard: Any) -> None:
     for operation in OPERATIONS:
         path = operation.path.replace("{owner}", "octo").replace("{repo}", "demo").replace(":path}", "}")
-        for name in ("issue_number", "pull_number", "comment_id", "reaction_id", "installation_id", "delivery_id"):
+        for name in (
+            "issue_number", "pull_number", "comment_id", "reaction_id", "installation_id", "delivery_id",
+            "check_run_id",
+        ):
             path = path.replace("{" + name + "}", "1")
         headers = {"Authorization": "token ghs_nobody"}
         assert yard.http.request(operation.method, path, headers=headers).status_code == 401, operation.name
