@@ -4,6 +4,7 @@ import base64
 import binascii
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct, field
@@ -13,17 +14,21 @@ from worker.github.errors import Call, NotFound, NotUnderstood
 from worker.github.place import Place, segment, segments
 from worker.github.views import (
     Account,
+    Annotation,
     BranchRule,
     CheckRunView,
     CommentReactions,
     CommentView,
     FileView,
     IssueView,
+    Mention,
     Permission,
+    PullFile,
     PullView,
     RefView,
     RepositoryRef,
     RepositoryView,
+    Statuses,
     Thumb,
     TimelineEvent,
     decode,
@@ -137,6 +142,16 @@ class Reader:
         have no author. With `since`, only those written or changed at or after that time."""
         return tuple(every_comment(self._place, number, since))
 
+    def first_comments(self, number: int, most: int) -> tuple[CommentView, ...]:
+        """The first comments of the conversation, oldest first; no more pages are read than they take."""
+        return tuple(islice(every_comment(self._place, number, None), most))
+
+    def mentions(self, number: int, most_entries: int) -> tuple[Mention, ...]:
+        """What speaks of the issue, oldest first: issues and pull requests, and commits by their messages, as far as
+        they stand among the first entries of its timeline."""
+        entries = islice(self._place.every(Mention, f"/issues/{number}/timeline"), most_entries)
+        return tuple(one for one in entries if one.speaking or (one.event == "referenced" and one.commit_id))
+
     def comment(self, comment_id: int) -> CommentView:
         """One comment as it is now. Raises `NotFound` when it was deleted."""
         return self._place.one(CommentView, f"/issues/comments/{comment_id}")
@@ -191,10 +206,20 @@ class Reader:
             if reaction.user is not None
         )
 
-    def check_runs(self, commit: str) -> tuple[CheckRunView, ...]:
-        """The latest run of every check of a commit."""
+    def check_runs(self, commit: str, most: int = 1_000) -> tuple[CheckRunView, ...]:
+        """The latest run of every check of a commit, at most so many."""
         path = f"/commits/{segment(commit)}/check-runs"
-        return tuple(self._place.every(CheckRunView, path, {"filter": "latest"}, below="check_runs"))
+        runs = self._place.every(CheckRunView, path, {"filter": "latest"}, below="check_runs")
+        return tuple(islice(runs, most))
+
+    def annotations(self, check_run_id: int, most: int) -> tuple[Annotation, ...]:
+        """A check's first remarks on lines of files."""
+        return tuple(islice(self._place.every(Annotation, f"/check-runs/{check_run_id}/annotations"), most))
+
+    def statuses(self, commit: str) -> Statuses:
+        """The newest status of each context on a commit, and the worst of all. Raises `Forbidden` for a token that
+        may not read commit statuses."""
+        return self._place.one(Statuses, f"/commits/{segment(commit)}/status", {"per_page": 100})
 
     def branch_rules(self, branch: str) -> tuple[BranchRule, ...]:
         """The active rules for a branch name, whether or not the branch exists (github-facts 124)."""
@@ -207,6 +232,10 @@ class Reader:
     def pull(self, number: int) -> PullView:
         """One pull request as it is now."""
         return self._place.one(PullView, f"/pulls/{number}")
+
+    def pull_files(self, number: int, most: int) -> tuple[PullFile, ...]:
+        """The first files that a pull request changes; GitHub lists at most 3,000."""
+        return tuple(islice(self._place.every(PullFile, f"/pulls/{number}/files"), most))
 
     def file_at(self, path: str, commit: str) -> FileView | None:
         """A file's bytes at a commit, up to GitHub's 100 MB; None when there is no file at that path.

@@ -71,6 +71,8 @@ class IssueView(Struct, frozen=True):
     text: str | None = field(name="body", default=None)
     author: Account | None = field(name="user", default=None)
     locked: bool = False
+    comments: int = 0
+    reason: str | None = field(name="state_reason", default=None)
     marks: tuple[LabelView | str, ...] = field(name="labels", default=())
     html_url: str = ""
     pull_request: dict[str, Any] | None = None
@@ -90,7 +92,10 @@ class IssueView(Struct, frozen=True):
 
 
 class CommentView(Struct, frozen=True):
-    """A comment in an issue's or pull request's conversation; `author` is None for a deleted account."""
+    """A comment in an issue's or pull request's conversation; `author` is None for a deleted account.
+
+    `author_association` proves nothing (github-facts 73).
+    """
 
     id: int
     node_id: str
@@ -100,6 +105,7 @@ class CommentView(Struct, frozen=True):
     author: Account | None = field(name="user", default=None)
     html_url: str = ""
     issue_url: str = ""
+    author_association: str = ""
 
     @property
     def body(self) -> str:
@@ -153,6 +159,15 @@ class CommentReactions(Struct, frozen=True):
     thumbs: tuple[Thumb, ...]
 
 
+class CheckOutput(Struct, frozen=True):
+    """What a check says for itself: texts as whoever reported it wrote them, and how many annotations there are."""
+
+    title: str | None = None
+    summary: str | None = None
+    text: str | None = None
+    annotations_count: int = 0
+
+
 class CheckRunView(Struct, frozen=True):
     """One check of a commit. `conclusion` is None until `status` is `completed`."""
 
@@ -163,6 +178,73 @@ class CheckRunView(Struct, frozen=True):
     html_url: str | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None
+    output: CheckOutput | None = None
+
+
+class Annotation(Struct, frozen=True):
+    """A check's remark on lines of a file; `level` is `notice`, `warning` or `failure`."""
+
+    path: str
+    start_line: int
+    level: str | None = field(name="annotation_level", default=None)
+    title: str | None = None
+    message: str | None = None
+    raw_details: str | None = None
+
+
+class StatusView(Struct, frozen=True):
+    """The newest status of one context on a commit; `state` is `error`, `failure`, `pending` or `success`."""
+
+    context: str
+    state: str
+    description: str | None = None
+    target_url: str | None = None
+
+
+class Statuses(Struct, frozen=True):
+    """The statuses of a commit, at most 100 of `total_count`, and the worst of them as `state`."""
+
+    state: str
+    total_count: int
+    statuses: tuple[StatusView, ...] = ()
+
+
+class Speaking(Struct, frozen=True):
+    """An issue or pull request that speaks of another. `repository` is None where GitHub does not say it."""
+
+    number: int
+    title: str
+    state: str = ""
+    pull_request: dict[str, Any] | None = None
+    repository: RepositoryRef | None = None
+
+
+class _Source(Struct, frozen=True):
+    issue: Speaking | None = None
+
+
+class Mention(Struct, frozen=True):
+    """An entry of a timeline, of which only those are of use where somebody or a commit speaks of the issue."""
+
+    event: str = ""
+    created_at: datetime | None = None
+    commit_id: str | None = None
+    source: _Source | None = None
+
+    @property
+    def speaking(self) -> Speaking | None:
+        """Which issue or pull request speaks of it."""
+        return self.source.issue if self.source and self.event == "cross-referenced" else None
+
+
+class PullFile(Struct, frozen=True):
+    """A file that a pull request changes; `status` is `added`, `removed`, `modified`, `renamed` or newer."""
+
+    path: str = field(name="filename")
+    status: str
+    additions: int = 0
+    deletions: int = 0
+    before: str | None = field(name="previous_filename", default=None)
 
 
 class BranchRule(Struct, frozen=True):
@@ -195,6 +277,9 @@ class PullView(Struct, frozen=True):
     author: Account | None = field(name="user", default=None)
     draft: bool = False
     merged_at: datetime | None = None
+    merge_commit: str | None = field(name="merge_commit_sha", default=None)
+    changed_files: int | None = None
+    """None where the pull request was listed with others."""
     html_url: str = ""
 
     @property
