@@ -24,6 +24,7 @@ from worker.github.views import RepositoryRef
 from worker.mint.caller import MintCaller
 from worker.mint.wire import Token
 from worker.repo.mirror import Mirror, Mirrors, Remote
+from worker.repo.ranking.store import IndexCache
 from worker.repo.symbols import SymbolCache
 from worker.settings import BeltSettings, ModelSettings
 
@@ -75,6 +76,11 @@ class Shop:
     def symbols(self) -> SymbolCache:
         """Parsed definitions, by blob."""
         return SymbolCache(self.settings.data_dir / f"symbols-{self.belt}.db")
+
+    @cached_property
+    def index(self) -> IndexCache:
+        """What the ranking knows of files and commits, by blob and commit."""
+        return IndexCache(self.settings.data_dir / f"index-{self.belt}.db", self.symbols)
 
     @contextmanager
     def line(self, claim: Claim) -> Iterator[Line]:

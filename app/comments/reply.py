@@ -24,7 +24,9 @@ def render(saying: ReplySaying, state: State) -> str:
     if saying.topic is ReplyTopic.WHY:
         return f"{_to(saying.to)}{_why(state)}\n\n{status(state)}"
     if saying.topic is ReplyTopic.QUESTION:
-        return f"{_to(saying.to)}before a plan can be made, one question:\n\n{block(saying.reason)}"
+        # Each question is one line.
+        how_many = "a few questions" if "\n" in saying.reason.strip() else "one question"
+        return f"{_to(saying.to)}before a plan can be made, {how_many}:\n\n{block(saying.reason)}"
     lead = {
         ReplyTopic.REFUSED: "That was not done. ",
         ReplyTopic.UNCLEAR: "",

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import ROUND_DOWN, Decimal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -47,7 +47,8 @@ class Cap(BaseModel):
 class Meter:
     """Counts spending against a cap. The one place where money is about to be spent asks `may_call` first.
 
-    A call that was billed is charged even when its answer could not be used.
+    A call that was billed is charged even when its answer could not be used. One meter is for one thread: work that
+    runs side by side has `shares` of it.
     """
 
     def __init__(self, cap: Cap, already: Spent | None = None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -70,3 +71,20 @@ class Meter:
     def charge(self, spent: Spent) -> None:
         """Adds one call's spending."""
         self.spent = self.spent.plus(spent)
+
+    def shares(self, count: int, most_calls: int) -> "tuple[Meter, ...] | Refused":
+        """Meters for `count` pieces of work side by side: none can spend what is another's, so none waits for any.
+
+        Together they have half of what is left, so that something is left to go on with, and each `most_calls` at the
+        most; the time is one for all. Charge this meter with what each has spent, once all have ended.
+        """
+        calls = min((self.cap.calls - self.spent.calls) // 2 // count, most_calls)
+        usd = ((self.cap.usd - self.spent.usd) / 2 / count).quantize(Decimal("0.0001"), ROUND_DOWN)
+        if calls < 1 or usd <= 0:
+            return Refused("Too little of the budget is left to share it.")
+        shares = tuple(
+            Meter(Cap(usd=usd, calls=calls, minutes=self.cap.minutes), clock=self._clock) for _ in range(count)
+        )
+        for share in shares:
+            share._began = self._began
+        return shares

@@ -41,6 +41,10 @@ class Must(StrEnum):
     EVIDENCE = "evidence"
     HYPOTHESIS = "hypothesis"
     REGRESSION_TEST = "regression_test"
+    REGRESSION_TEST_OR_REASON = "regression_test_or_reason"
+    """A step on a test file and a check that fails before and passes after; or the reason why there is none."""
+    ACCEPTANCE = "acceptance"
+    """What the plan will bring about, in criteria that its steps and checks cover."""
     FAILS_BEFORE_PASSES_AFTER = "fails_before_passes_after"
     TEST = "test"
     """A step on a test file, new or old."""
@@ -99,12 +103,17 @@ class TemplateBudget(_Sheet):
 
 
 class TemplateLimits(_Sheet):
-    """Bounds of the work itself; `reply_tokens` counts thinking as well."""
+    """Bounds of the work itself; `reply_tokens` counts thinking as well.
+
+    `scout_tokens` is what one errand may read and write in all its calls, `scout_answer` the characters of its answer.
+    """
 
     reply_tokens: Positive
     steps: Positive
     scouts: Count
     scout_calls: Positive
+    scout_tokens: Annotated[int, Field(ge=1, le=10_000_000)] = 200_000
+    scout_answer: Positive = 6_000
     read_lines: Positive
     questions: Count
 

@@ -13,7 +13,7 @@ from tests.fakes.story import REPO, Story
 Making = Callable[..., Story]
 
 QUESTION = "Which spelling does the school of greeting want?"
-ASKS = planning(calls(("ask_author", {"question": QUESTION})))
+ASKS = planning(calls(("ask_author", {"questions": [QUESTION]})))
 ANSWERED = planning(calls(("submit_plan", PLAN)), about=("two letters l",))
 
 

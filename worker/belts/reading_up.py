@@ -3,14 +3,12 @@
 from dataclasses import dataclass
 
 from app.core.issue import GHOST, IssueSnapshot
+from app.core.policy import Policy
 from app.core.run import Request
+from worker.belts.conversation import Conversation, read_conversation
 from worker.evidence.untrusted import clean
 from worker.github.errors import Conflict, NotFound
 from worker.github.reader import Reader
-from worker.github.views import CommentView
-
-COMMENT_CHARACTERS = 8_000
-CONVERSATION_CHARACTERS = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +27,14 @@ class ReadUp:
     title: str
     body: str
     author: str
-    conversation: tuple[str, ...]
+    conversation: Conversation
     hidden: tuple[str, ...]
     issue_digest: str
     base_branch: str
     base_commit: str
 
 
-def read(reader: Reader, request: Request) -> ReadUp | NotReady:
+def read(reader: Reader, request: Request, policy: Policy) -> ReadUp | NotReady:
     """The issue must read as it did when it was labelled or last decided on (case PL-01)."""
     repository = reader.repository()
     if repository.archived or repository.disabled:
@@ -54,38 +52,17 @@ def read(reader: Reader, request: Request) -> ReadUp | NotReady:
     except (NotFound, Conflict):
         return NotReady("The repository has no commit on its default branch, so there is nothing to plan on.")
     title, body = clean(issue.title), clean(issue.body)
-    conversation, hidden = _conversation(reader.comments(request.issue_number))
+    conversation = read_conversation(reader, reader.comments(request.issue_number), policy)
     return ReadUp(
         title=title.text,
         body=body.text,
         author=issue.author.login if issue.author else GHOST,
         conversation=conversation,
-        hidden=(*_said("title", title.hidden), *_said("description", body.hidden), *hidden),
+        hidden=(*_said("title", title.hidden), *_said("description", body.hidden), *conversation.hidden),
         issue_digest=digest,
         base_branch=repository.default_branch,
         base_commit=base_commit,
     )
-
-
-def _conversation(comments: tuple[CommentView, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """People's comments, oldest first; of a long conversation the newest are kept whole (case PL-03)."""
-    told: list[str] = []
-    hidden: list[str] = []
-    room = CONVERSATION_CHARACTERS
-    people = [one for one in comments if one.author is None or one.author.kind != "Bot"]
-    for comment in reversed(people):
-        cleaned = clean(comment.body)
-        author = comment.author.login if comment.author else GHOST
-        hidden += _said(f"comment by {author}", cleaned.hidden)
-        text = cleaned.text[:COMMENT_CHARACTERS]
-        cut = "" if len(cleaned.text) <= COMMENT_CHARACTERS else "\n[… cut]"
-        entry = f"{author}, {comment.created_at:%Y-%m-%d %H:%M} UTC:\n{text}{cut}"
-        room -= len(entry)
-        if room < 0:
-            told.append(f"[{len(people) - len(told)} older comments are left out for length]")
-            break
-        told.append(entry)
-    return tuple(reversed(told)), tuple(reversed(hidden))
 
 
 def _said(where: str, hidden: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from datetime import timedelta
 from app.core.budget import Cap, Meter, Spent
 from app.core.choice import choose
 from app.core.effects import DraftPlan
-from app.core.facts import PlanNotPossible
+from app.core.facts import InputNeeded, PlanNotPossible
 from app.core.plan import ModelPins
 from app.core.policy import Policy
 from app.core.run import State
@@ -39,7 +39,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
     if crew is not None:
         shop.warm()
     with shop.line(claim) as line:
-        known = read(Reader(line.connection, line.repository), claim.state.request)
+        known = read(Reader(line.connection, line.repository), claim.state.request, policy)
         if isinstance(known, ReadUp):
             mirror = shop.mirror_of(line)
             mirror.fetch(line.remote, known.base_commit)
@@ -47,7 +47,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
         reason, remedy, stale = known.reason, known.remedy, known.stale
         fact = PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy, stale=stale)
         return [fact], reason
-    task = planner.Task(claim.state.request, version, claim.effect.wish, known)
+    task = planner.Task(claim.state.request, version, claim.effect.wish, known, _asked(shop, claim.run))
     room = _Room(shop, trace, template, policy, mirror)
     ending, spent = _by_rule(task, room) if crew is None else _by_models(task, room, crew)
     if isinstance(ending, planner.Drafted):
@@ -82,11 +82,13 @@ def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.End
             scout=shop.model(crew.scout, "scout", room.trace),
             snapshot=snapshot,
             symbols=shop.symbols,
+            index=shop.index,
             checks=discover(tree),
             ground=Ground(tree),
             shelf=shop.ledger,
             trace=room.trace,
             groups=_groups(),
+            history=shop.ledger.past_runs(room.template.name),
         )
         return planner.draft(task, desk, meter), meter.spent
 
@@ -94,6 +96,12 @@ def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.End
 def _groups() -> tuple[ToolGroup, ...]:
     """What the planner can look at beside the repository at its base commit."""
     return ()
+
+
+def _asked(shop: Shop, run: str) -> tuple[str, ...]:
+    """What the issue's author was asked in this run, oldest first."""
+    view = shop.ledger.run(run)
+    return tuple(one.fact.question for one in view.facts if isinstance(one.fact, InputNeeded)) if view else ()
 
 
 def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Spent]:

@@ -112,8 +112,9 @@ class Model:
     def ask(self, system: str, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Reply:
         """One billed reply, or a `ModelError`. Costs money: ask the meter first, charge `Reply.spent` afterwards.
 
-        The tools and `system` are marked as a cacheable prefix; once a conversation has begun (more than one
-        message), so is its last message. `max_tokens` limits the reply, thinking included.
+        The tools and `system` are marked as a cacheable prefix, and so is what is `fixed` in a message; once a
+        conversation has begun (more than one message), so is its last message. `max_tokens` limits the reply, thinking
+        included.
         """
         attempt = _Attempts(self._access)
         while True:
@@ -240,8 +241,9 @@ def _tool(tool: Tool) -> dict[str, object]:
 
 def _message(message: Message) -> dict[str, object]:
     match message:
-        case UserText(text):
-            return {"role": "user", "content": [{"type": "text", "text": text}]}
+        case UserText(text, fixed):
+            before = [{"type": "text", "text": fixed, "cache_control": _CACHED}] if fixed else []
+            return {"role": "user", "content": [*before, {"type": "text", "text": text}]}
         case AssistantTurn(reply):
             return {"role": "assistant", "content": list(reply.content)}
         case ToolResults(results):

@@ -29,6 +29,7 @@ SHORTER = (
     "Your last reply was cut ({because}) and thrown away; nothing in it was done. "
     "Answer again, much shorter: one tool call, with less text in it."
 )
+LAST = "\n\n[One reply is left to you: end the work with it.]"
 NUDGE = "You ended without a tool call. Nothing happens unless you call a tool: {tools}."
 
 
@@ -44,13 +45,16 @@ class Opening:
 class Limits:
     """The most that one conversation may take, beside what its meter allows.
 
-    `max_tokens` limits each reply, thinking included; `replies` the whole conversation. The other three count replies
-    in a row: cut at their limit, without a call, and with nothing but unknown or invalid calls. At that many cuts, or
-    one more than that many idle or mistaken replies, the conversation is given up.
+    `max_tokens` limits each reply, thinking included; `replies` the whole conversation. Once its calls together have
+    read and written `tokens`, where that is not 0, there is one more reply; that the last reply is the last is said
+    before it. The other three count replies in a row: cut at their limit, without a call, and with nothing but unknown
+    or invalid calls. At that many cuts, or one more than that many idle or mistaken replies, the conversation is given
+    up.
     """
 
     max_tokens: int = 16_000
     replies: int = 60
+    tokens: int = 0
     cuts: int = 2
     nudges: int = 2
     mistakes: int = 3
@@ -58,9 +62,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Answer:
-    """The tool did its work; the text goes back to the model."""
+    """The tool did its work; the text goes back to the model. `whole` is the full output that it is a view of."""
 
     text: str
+    whole: str = ""
 
 
 @dataclass(frozen=True)
@@ -122,7 +127,8 @@ def converse(
     also one that cannot be used. A `ModelError` passes through after what it may have cost was charged.
     """
     talk = _Talk(opening, tools, limits)
-    for _ in range(limits.replies):
+    left, tokens = limits.replies, 0
+    while left:
         if isinstance(refused := meter.may_call(), Refused):
             return GaveUp(str(refused), Cause.BUDGET)
         try:
@@ -131,9 +137,11 @@ def converse(
             meter.charge(error.spent)
             raise
         meter.charge(reply.spent)
+        tokens += reply.spent.input_tokens + reply.spent.cached_tokens + reply.spent.output_tokens
+        left = min(left - 1, 1) if 0 < limits.tokens <= tokens else left - 1
         match reply.stopped:
             case Stopped.TOOL_USE:
-                end = talk.answer(reply)
+                end = talk.answer(reply, LAST if left == 1 else "")
             case Stopped.CUT:
                 end = talk.ask_for_less(reply)
             case Stopped.END | Stopped.PAUSED:
@@ -142,7 +150,8 @@ def converse(
                 end = GaveUp(f"{reply.model} refused to go on ({reply.because}).", Cause.REFUSED)
         if end is not None:
             return end
-    return GaveUp(f"The conversation did not end within {limits.replies} replies.", Cause.BUDGET)
+    most = f"{limits.tokens:,} tokens" if 0 < limits.tokens <= tokens else f"{limits.replies} replies"
+    return GaveUp(f"The conversation did not end within {most}.", Cause.BUDGET)
 
 
 class _Talk(Generic[T]):
@@ -155,8 +164,11 @@ class _Talk(Generic[T]):
         self._limits = limits
         self._cuts = self._idle = self._mistakes = 0
 
-    def answer(self, reply: Reply) -> Finished[T] | GaveUp | None:
-        """Runs the calls in order. An ending is not accepted beside a call of the same reply that failed before it."""
+    def answer(self, reply: Reply, last: str) -> Finished[T] | GaveUp | None:
+        """Runs the calls in order. An ending is not accepted beside a call of the same reply that failed before it.
+
+        `last` is said after the results.
+        """
         results: list[ToolResult] = []
         unusable = 0
         for call in reply.calls:
@@ -170,7 +182,7 @@ class _Talk(Generic[T]):
                     f"{call.name} was not accepted: an earlier call in the same reply failed. Look at it first."
                 )
             outcome = Outcome.WORKED if isinstance(said, Answer) else Outcome.FAILED
-            results.append(ToolResult(call.id, said.text, outcome))
+            results.append(ToolResult(call.id, said.text + (last if call is reply.calls[-1] else ""), outcome))
         self.messages += [AssistantTurn(reply), ToolResults(tuple(results))]
         self._cuts = self._idle = 0
         self._mistakes = self._mistakes + 1 if unusable == len(reply.calls) else 0

@@ -82,9 +82,10 @@ class Reply:
 
 @dataclass(frozen=True)
 class UserText:
-    """What we say."""
+    """What we say. `fixed` stands before it as a block of its own: what is the same from one turn to the next."""
 
     text: str
+    fixed: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 import importlib
 import json
 import sqlite3
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,12 +107,19 @@ def language_of(path: str) -> str | None:
     return _ENDINGS.get(name.rpartition(".")[2].lower()) if "." in name else None
 
 
-@cache
+_PARSERS = threading.local()
+"""A parser works on one text at a time, so each thread has its own."""
+
+
 def parser_of(language: str) -> "Parser":
+    """This thread's parser of a language."""
     from tree_sitter import Language, Parser
 
-    module, function = _GRAMMARS.get(language, (f"tree_sitter_{language}", "language"))
-    return Parser(Language(getattr(importlib.import_module(module), function)()))
+    known: dict[str, Parser] = _PARSERS.__dict__.setdefault("by_language", {})
+    if language not in known:
+        module, function = _GRAMMARS.get(language, (f"tree_sitter_{language}", "language"))
+        known[language] = Parser(Language(getattr(importlib.import_module(module), function)()))
+    return known[language]
 
 
 def extract(language: str, content: bytes) -> tuple[Symbol, ...]:

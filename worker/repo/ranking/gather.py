@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from worker.repo.ranking import lexical, links, named, past
 from worker.repo.ranking.issue import Asked
+from worker.repo.ranking.narrowing import narrowed
 from worker.repo.ranking.places import is_code
 from worker.repo.ranking.record import FileRecord
 from worker.repo.ranking.scan import Scene, Signal, scan
 from worker.repo.ranking.store import IndexCache
 from worker.repo.snapshot import Snapshot
+from worker.repo.tree import Entry
 
 _FOLLOWED = 8
 _MOST_READ_AGAIN = 40
@@ -29,9 +31,14 @@ class Gathered:
     chunks: dict[str, dict[int, float]]
 
 
+def code_files(snapshot: Snapshot) -> list[Entry]:
+    """The files that a ranking is about."""
+    return [entry for entry in snapshot.list() if is_code(entry.path)]
+
+
 def gather(asked: Asked, snapshot: Snapshot, cache: IndexCache) -> Gathered:
-    """Every signal for every candidate."""
-    entries = [entry for entry in snapshot.list() if is_code(entry.path)]
+    """Every signal for every candidate; in a very large tree the candidates are narrowed first."""
+    entries = narrowed(asked, snapshot.git, snapshot.commit, code_files(snapshot))
     scene = scan(asked, cache.records(snapshot, entries))
     chunks = lexical.chunks(scene.candidates, asked.words)
     signals = _by_words(scene, chunks) | _by_names(scene)
