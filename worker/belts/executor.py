@@ -138,10 +138,9 @@ def _after(plan: Plan, overlay: Overlay, bench: Bench) -> tuple[CheckRun, ...] |
 def _report(plan: Plan, overlay: Overlay, bench: Bench, runs: tuple[CheckRun, ...]) -> Report:
     changes = overlay.changes()
     files = file_changes(bench.snapshot, changes, lambda content: _kept(bench, content))
-    environment = bench.prover.environment
     return Report(
         runs=runs,
-        environment=environment.digest if environment else "",
+        environment=" ".join(bench.prover.environments),
         diff_ref=bench.prover.keep(_diff(overlay).encode("utf-8", "surrogateescape"), "text/x-diff"),
         changed_lines=sum(change.added_lines + change.removed_lines for change in files),
     )

@@ -4,10 +4,10 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from app.core.fit import is_test
+from app.core.fit import is_manifest, is_test
 from app.core.plan import Check, Expectation, Plan
 from app.core.report import CheckRun, When
 from app.core.span import SpanKind
@@ -15,7 +15,7 @@ from app.core.verdict import Refused
 from worker.box.box import Box
 from worker.box.checks import Ground, NamedCheck, command_for
 from worker.box.command import BoxUnavailable, Ran
-from worker.box.environment import CheckEnvironment
+from worker.box.environment import CheckEnvironment, EnvironmentUnavailable
 from worker.evidence.distill import distill
 from worker.evidence.trace import Trace
 from worker.repo.edits import EditedFile
@@ -34,6 +34,18 @@ class BoxLost(Exception):
         super().__init__(str(unavailable))
 
 
+class NotPrepared(Exception):
+    """What the checks need cannot be had here and now, which says nothing about the change."""
+
+    def __init__(self, unavailable: EnvironmentUnavailable) -> None:
+        self.unavailable = unavailable
+        super().__init__(str(unavailable))
+
+
+Prepare = Callable[[set[str], Path], tuple[CheckEnvironment, ...] | EnvironmentUnavailable]
+"""Makes environments of these kinds for a tree."""
+
+
 @dataclass(frozen=True, slots=True)
 class Prover:
     """Where checks are run, and where their output is kept."""
@@ -41,40 +53,58 @@ class Prover:
     box: Box
     snapshot: Snapshot
     known: tuple[NamedCheck, ...]
-    environment: CheckEnvironment | None
+    prepare: Prepare
     keep: Callable[[bytes, str], str]
     trace: Trace
+    environments: list[str] = field(default_factory=list)
+    """Digests of what was prepared for the last tree."""
 
     def run_all(self, plan: Plan, changes: tuple[EditedFile, ...], when: When) -> tuple[CheckRun, ...] | Refused:
         """Every check of the plan that this moment asks for, on the base with `changes` on it.
 
-        Raises `BoxLost` where the box could not be built. A check that is not the plan's own argument vector,
-        or that cannot be run here, is a refusal.
+        Raises `BoxLost` where the box could not be built, and `NotPrepared` where what the checks need could not
+        be had. A check that is not the plan's own argument vector, or that cannot be run here, is a refusal.
         """
         with self._tree(changes) as tree:
+            ground = self._ground(plan, changes, tree)
+            if isinstance(ground, Refused):
+                return ground
             runs = []
             for check in plan.checks:
                 if when is When.TESTS_ONLY and check.expect is not Expectation.FAILS_BEFORE_PASSES_AFTER:
                     continue
                 if when is When.BEFORE and any(not (tree / path.split("::")[0]).exists() for path in check.paths):
                     continue  # The plan creates that test; there is nothing to run yet.
-                ran = self._run(check, tree, when)
+                ran = self._run(check, ground, when)
                 if isinstance(ran, Refused):
                     return ran
                 runs.append(ran)
             return tuple(runs)
 
-    def _run(self, check: Check, tree: Path, when: When) -> CheckRun | Refused:
+    def _ground(self, plan: Plan, changes: tuple[EditedFile, ...], tree: Path) -> Ground | Refused:
+        """The tree with what its checks need; prepared anew where the change touches what names dependencies."""
+        planned = {check.name for check in plan.checks}
+        kinds = {one.needs for one in self.known if one.name in planned and one.needs and not one.not_prepared}
+        prepared = self.prepare(kinds, tree) if kinds else ()
+        if isinstance(prepared, EnvironmentUnavailable):
+            if not any(is_manifest(change.path) for change in changes):
+                raise NotPrepared(prepared)
+            reason = f"After the change, what the checks need cannot be prepared: {prepared.reason}"
+            return Refused(reason, prepared.remedy)
+        self.environments[:] = [one.digest for one in prepared]
+        return Ground(tree, frozenset(), prepared)
+
+    def _run(self, check: Check, ground: Ground, when: When) -> CheckRun | Refused:
         named = next((one for one in self.known if one.name == check.name), None)
         if named is None:
             return Refused(f"There is no check {check.name!r} in this repository.")
-        command = command_for(named, check.paths, Ground(tree, frozenset(), self.environment))
+        command = command_for(named, check.paths, ground)
         if isinstance(command, Refused):
             return command
         if command.argv != check.argv:
             return Refused(f"The check {check.name} is another command here than the one that was approved.")
         with self.trace.noting(SpanKind.CHECK, f"{check.name} ({when})") as noted:
-            ran = self.box.run(tree, command)
+            ran = self.box.run(ground.snapshot, command)
             if isinstance(ran, BoxUnavailable):
                 noted.outcome = "no box"
                 raise BoxLost(ran)

@@ -45,6 +45,13 @@ class _Keeper:
     changed: int
 
 
+def _links(command: Command) -> tuple[str, ...]:
+    """Pairs of place and target; none where the tree is not a copy."""
+    if TERMS[command.profile].work is not Work.COPY:
+        return ()
+    return tuple(word for pair in command.links.items() for word in pair)
+
+
 def _keeper(path: Path) -> _Keeper | BoxUnavailable:
     try:
         seen = path.stat()
@@ -137,7 +144,7 @@ class Box:
 
         return Launch(
             words=(str(self._keeper.path), "--args", str(script), "--seccomp", str(program)),
-            inside=("/bin/sh", "-c", first_step(command.profile), "box", mark, *command.argv),
+            inside=("/bin/sh", "-c", first_step(command.profile), "box", mark, *_links(command), "--", *command.argv),
             descriptors=tuple(handed.numbers),
             mark=mark.encode() + b"\n",
             account=self._account,

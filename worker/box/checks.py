@@ -2,13 +2,15 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
 from app.core.verdict import Refused
 from worker.box.command import Command, Profile
+from worker.box.environment import KIND as PYTHON_KIND
 from worker.box.environment import PYTHON, CheckEnvironment
+from worker.box.node import KIND as NODE_KIND
 
 _SECONDS = 900.0
 _LARGEST_FILE = 1024 * 1024
@@ -30,7 +32,7 @@ class PathArguments(StrEnum):
 class NamedCheck:
     """A check by name. `argv` is complete without paths; accepted paths are added at its end.
 
-    `needs` says what has to be prepared first ("python" is an environment from `build_environment`).
+    `needs` says what has to be prepared first: the kind of an environment of `worker.box.preparing`.
     `not_prepared` is the reason why it cannot be run here; empty when it can.
     """
 
@@ -47,7 +49,7 @@ class Ground:
 
     snapshot: Path
     created: frozenset[str] = frozenset()
-    environment: CheckEnvironment | None = None
+    environments: tuple[CheckEnvironment, ...] = ()
 
 
 def discover(snapshot: Path) -> tuple[NamedCheck, ...]:
@@ -66,18 +68,19 @@ def command_for(check: NamedCheck, paths: tuple[str, ...], ground: Ground) -> Co
         refusal = _refusal_of(path, check, ground)
         if refusal is not None:
             return refusal
-    if check.needs == "python":
-        if ground.environment is None:
-            return Refused(f"The check {check.name} needs an environment and none is prepared.")
-        variables = {"PYTHONPATH": ":".join(ground.environment.pythonpath)}
-        tools = (ground.environment.directory,)
-        return Command((*check.argv, *paths), _SECONDS, Profile.TEST, variables, tools)
-    return Command((*check.argv, *paths), _SECONDS, Profile.TEST)
+    words = (*check.argv, *paths)
+    if not check.needs:
+        return Command(words, _SECONDS, Profile.TEST)
+    prepared = next((one for one in ground.environments if one.kind == check.needs), None)
+    if prepared is None:
+        return Refused(f"The check {check.name} needs an environment and none is prepared.")
+    tools = (prepared.directory,)
+    return Command(words, _SECONDS, Profile.TEST, prepared.variables, tools, links=prepared.links)
 
 
 def _refusal_of(argument: str, check: NamedCheck, ground: Ground) -> Refused | None:
     """None when the argument names something in the tree; pytest's `path::name` is understood."""
-    text, *nodes = argument.split("::") if check.needs == "python" else [argument]
+    text, *nodes = argument.split("::") if check.needs == PYTHON_KIND else [argument]
     path = PurePosixPath(text)
     bad_text = not text or any(ord(letter) < 32 or letter == "\\" for letter in argument)
     if bad_text or text.startswith("-") or path.is_absolute() or ".." in path.parts or ".git" in path.parts:
@@ -101,7 +104,7 @@ def _pytest(snapshot: Path) -> NamedCheck | None:
     if own is None and not (project and (folder or _says(snapshot / "pyproject.toml", "[tool.pytest"))):
         return None
     missing = "" if Path(PYTHON).exists() else f"there is no {PYTHON} on this machine"
-    return NamedCheck("pytest", PYTEST, PathArguments.ACCEPTED, "python", missing)
+    return NamedCheck("pytest", PYTEST, PathArguments.ACCEPTED, PYTHON_KIND, missing)
 
 
 def _npm(snapshot: Path) -> NamedCheck | None:
@@ -113,8 +116,10 @@ def _npm(snapshot: Path) -> NamedCheck | None:
     script = scripts.get("test") if isinstance(scripts, dict) else None
     if not isinstance(script, str) or _NO_SCRIPT in script:
         return None
-    wants = any(package.get(name) for name in ("dependencies", "devDependencies"))
-    return _with_tool("npm test", "npm", ("test", "--silent"), "its packages are not prepared" if wants else "")
+    wants = any(package.get(name) for name in ("dependencies", "devDependencies", "workspaces"))
+    own = (snapshot / "node_modules").is_dir()
+    check = _with_tool("npm test", "npm", ("test", "--silent"), "")
+    return replace(check, needs=NODE_KIND) if wants and not own else check
 
 
 def _go(snapshot: Path) -> NamedCheck | None:

@@ -42,6 +42,8 @@ class Command:
     environment: Mapping[str, str] = field(default_factory=dict)
     tools: tuple[Path, ...] = ()
     trail: bool = False
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Symbolic links that are made in a throw-away copy where nothing is yet: place below `/work` to target."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for a command that no caller may make."""
@@ -53,6 +55,8 @@ class Command:
         strangers = sorted(set(self.environment) - ALLOWED_VARIABLES)
         if strangers:
             raise ValueError(f"variables that may not enter the box: {', '.join(strangers)}")
+        if any(not path.startswith("/work/") or ".." in path for path in self.links):
+            raise ValueError("a link can only be made below /work")
         if self.timeout_seconds <= 0:
             raise ValueError("a command needs a time limit above zero")
 

@@ -22,12 +22,13 @@ from worker.box.project import Project, UnreadableProject, read_project
 from worker.box.tool import ToolFailure, ToolRan, run_tool
 
 PYTHON = "/usr/bin/python3"
+KIND = "python"
 _FORMAT = "1"
 """Part of every digest: to be raised when what is built from the same list changes."""
 _RUNNER = "pytest"
 _RESOLVE_SECONDS = 180.0
 _INSTALL_SECONDS = 300.0
-_REGISTRY_PREFIXES = ("PIP_",)
+_REGISTRY_PREFIXES = ("PIP_", "NPM_CONFIG_", "npm_config_")
 _REGISTRY_NAMES = frozenset(
     {
         "HOME",
@@ -43,7 +44,7 @@ _REGISTRY_NAMES = frozenset(
 
 
 def registry_variables(variables: Mapping[str, str]) -> dict[str, str]:
-    """Those of the variables that pip's own configuration consists of; no others reach pip."""
+    """Those of the variables that the package clients' own configuration consists of; no others reach them."""
     return {
         name: value
         for name, value in variables.items()
@@ -67,7 +68,7 @@ class Workshop:
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One installed distribution; `sha256` is that of its wheel."""
+    """One installed package; `sha256` is that of its wheel, or the hash in the form of its registry."""
 
     name: str
     version: str
@@ -78,15 +79,23 @@ class Package:
 class CheckEnvironment:
     """A directory that holds the packages and never changes any more.
 
-    It is to be mounted as the first tool directory: `pythonpath` names it as `/tools/0`, after the folder of
-    the tree from which the project's own packages are imported. `digest` names exactly this content.
+    It is to be mounted as the first tool directory, which is `/tools/0`. For Python, `pythonpath` names it after
+    the folder of the tree from which the project's own packages are imported. `variables` and `links` are what
+    a command carries to find it. `digest` names exactly this content.
     """
 
     directory: Path
-    python: str
+    program: str
     pythonpath: tuple[str, ...]
     digest: str
     packages: tuple[Package, ...]
+    kind: str = KIND
+    links: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The variables of a command that uses it."""
+        return {"PYTHONPATH": ":".join(self.pythonpath)} if self.pythonpath else {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +109,9 @@ class EnvironmentUnavailable:
         return f"{self.reason} {self.remedy}".strip()
 
 
-class _CannotPrepare(Exception):
+class CannotPrepare(Exception):
+    """Why no environment can be made, in the words of `EnvironmentUnavailable`; for the preparing code only."""
+
     def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(reason)
         self.reason, self.remedy = reason, remedy
@@ -116,12 +127,12 @@ def build_environment(snapshot: Path, workshop: Workshop) -> CheckEnvironment | 
         project = read_project(snapshot)
         version = _python_version(workshop)
         _must_admit(project, version)
-        request = _digest(_FORMAT, version, asdict(project))
-        with _alone(workshop.cache / "locks", request):
+        request = digest_of(_FORMAT, version, asdict(project))
+        with alone(workshop.cache / "locks", request):
             return _from_cache(workshop, project, request) or _made(workshop, project, request)
     except UnreadableProject as error:
         return EnvironmentUnavailable(f"The environment for the tests cannot be prepared: {error}.", "")
-    except _CannotPrepare as error:
+    except CannotPrepare as error:
         return EnvironmentUnavailable(error.reason, error.remedy)
 
 
@@ -140,7 +151,7 @@ def _made(workshop: Workshop, project: Project, request: str) -> CheckEnvironmen
     directory = workshop.cache / "python" / _content_digest(request, packages)
     if not directory.is_dir():
         _install(workshop, project, packages, directory)
-    _write_whole(workshop.cache / "resolved" / f"{request}.json", json.dumps([asdict(each) for each in packages]))
+    write_whole(workshop.cache / "resolved" / f"{request}.json", json.dumps([asdict(each) for each in packages]))
     return _environment(workshop, project, directory, packages)
 
 
@@ -162,7 +173,7 @@ def _resolve(workshop: Workshop, project: Project) -> tuple[Package, ...]:
             report = json.loads((place / "report.json").read_text())
             chosen = [_package(entry) for entry in report["install"]]
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise _CannotPrepare("pip gave a report that cannot be read.", "Use pip 22.3 or newer.") from error
+            raise CannotPrepare("pip gave a report that cannot be read.", "Use pip 22.3 or newer.") from error
     return tuple(sorted(chosen, key=lambda each: each.name))
 
 
@@ -184,7 +195,7 @@ def _install(workshop: Workshop, project: Project, packages: tuple[Package, ...]
         options = ["--require-hashes", "--no-deps", "--target", str(target), "-r", str(pins)]
         _pip(workshop, options, place, _INSTALL_SECONDS)
         _introduce(project, target)
-        _seal(target)
+        seal(target)
         try:
             target.rename(directory)
         except OSError:
@@ -200,7 +211,7 @@ def _introduce(project: Project, target: Path) -> None:
         return
     place = target / f"{project.name.replace('-', '_')}-{project.version}.dist-info"
     if place.parent != target:
-        raise _CannotPrepare("The project's name is not a name.", "")
+        raise CannotPrepare("The project's name is not a name.", "")
     place.mkdir(exist_ok=True)
     (place / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project.name}\nVersion: {project.version}\n")
     lines: list[str] = []
@@ -209,11 +220,13 @@ def _introduce(project: Project, target: Path) -> None:
     (place / "entry_points.txt").write_text("".join(f"{line}\n" for line in lines))
 
 
-def _seal(target: Path) -> None:
+def seal(target: Path) -> None:
     """Everything can be read by any account and written by none."""
     for folder, _, names in os.walk(target):
         for name in names:
             path = Path(folder, name)
+            if path.is_symlink():
+                continue
             path.chmod(0o555 if path.stat().st_mode & 0o100 else 0o444)
         if Path(folder) != target:
             Path(folder).chmod(0o555)
@@ -233,26 +246,26 @@ def _pip(workshop: Workshop, options: list[str], place: Path, seconds: float) ->
     try:
         ran = run_tool([*words, *options], cwd=place, environment=environment, timeout_seconds=seconds)
     except ToolFailure as failure:
-        raise _CannotPrepare(f"pip did not come to an end: {failure}.", "Is the package index reachable?") from failure
+        raise CannotPrepare(f"pip did not come to an end: {failure}.", "Is the package index reachable?") from failure
     if ran.exit_status != 0:
         raise _explained(ran.stderr.decode(errors="replace"))
     return ran
 
 
-def _explained(said: str) -> _CannotPrepare:
+def _explained(said: str) -> CannotPrepare:
     errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR: ")]
     reason = " ".join(errors or said.split()[-40:])[:400] or "it said nothing"
     if "Failed to establish a new connection" in said or "NewConnectionError" in said or "Max retries" in said:
-        return _CannotPrepare(
+        return CannotPrepare(
             f"The package index cannot be reached: {reason}.", "Check the network and pip's own configuration."
         )
     if "No module named pip" in said or "no such option: --python" in said:
-        return _CannotPrepare("There is no pip of version 22.3 or newer.", "Install one into the worker's environment.")
+        return CannotPrepare("There is no pip of version 22.3 or newer.", "Install one into the worker's environment.")
     if "(from versions: none)" in said:
-        return _CannotPrepare(
+        return CannotPrepare(
             f"The package index gave nothing: {reason}.", "Can it be reached, and does it have wheels for this Python?"
         )
-    return _CannotPrepare(
+    return CannotPrepare(
         f"pip found no wheels for what the tests need: {reason}.", "The checks of this repository cannot be run here."
     )
 
@@ -262,34 +275,36 @@ def _python_version(workshop: Workshop) -> str:
     try:
         ran = run_tool(words, cwd=Path("/"), environment={}, timeout_seconds=10)
     except ToolFailure as failure:
-        raise _CannotPrepare(f"{failure}.", "Install the distribution's Python 3.") from failure
+        raise CannotPrepare(f"{failure}.", "Install the distribution's Python 3.") from failure
     if ran.exit_status != 0:
-        raise _CannotPrepare(f"{workshop.python} does not start.", "Install the distribution's Python 3.")
+        raise CannotPrepare(f"{workshop.python} does not start.", "Install the distribution's Python 3.")
     return ran.stdout.decode().strip()
 
 
 def _must_admit(project: Project, version: str) -> None:
-    """Raises _CannotPrepare when the project is not for this interpreter."""
+    """Raises CannotPrepare when the project is not for this interpreter."""
     try:
         admits = SpecifierSet(project.requires_python).contains(version.split(maxsplit=1)[0], prereleases=True)
     except InvalidSpecifier:
         return
     if not admits:
-        raise _CannotPrepare(
+        raise CannotPrepare(
             f"The project needs Python {project.requires_python} and the system's is {version.split(maxsplit=1)[0]}.",
             "Its tests cannot be run on this machine.",
         )
 
 
 def _content_digest(request: str, packages: tuple[Package, ...]) -> str:
-    return _digest(request, [asdict(each) for each in packages])
+    return digest_of(request, [asdict(each) for each in packages])
 
 
-def _digest(*parts: object) -> str:
+def digest_of(*parts: object) -> str:
+    """SHA-256 of the parts as JSON."""
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
-def _write_whole(path: Path, text: str) -> None:
+def write_whole(path: Path, text: str) -> None:
+    """The file holds the text, and never half of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
         file.write(text)
@@ -297,7 +312,7 @@ def _write_whole(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _alone(folder: Path, name: str) -> Iterator[None]:
+def alone(folder: Path, name: str) -> Iterator[None]:
     """No other process on this machine is in here for the same name; a dead one holds nothing."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / name).open("w") as lock:

@@ -40,12 +40,17 @@ _SMALL_FILES: Mapping[str, str] = {
     "/etc/resolv.conf": "",
 }
 
-_FIRST_STEP = 'mark=$1; shift; {copy}printf "%s\\n" "$mark"; read -r word || exit 1; exec "$@" < /dev/null'
-_COPY = "cp -a /src/. /work/ || exit 1; "
+_FIRST_STEP = 'mark=$1; shift; {copy}shift; printf "%s\\n" "$mark"; read -r word || exit 1; exec "$@" < /dev/null'
+_COPY = (
+    "cp -a /src/. /work/ || exit 1; "
+    'while [ "$1" != -- ]; do [ -e "$1" ] || [ -L "$1" ] || ln -s "$2" "$1" || exit 1; shift 2; done; '
+)
 
 
 def first_step(profile: Profile) -> str:
     """The fixed shell text that fills a throw-away copy, says the mark, waits for a word and becomes the command.
+
+    Its arguments are the mark, pairs of place and target for links in the copy, `--`, and the command.
 
     Without the word it ends. bubblewrap ties its inner process to the outer one only shortly before that
     process starts, so a supervisor that died meanwhile must not leave a command behind that begins.

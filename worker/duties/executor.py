@@ -19,7 +19,7 @@ from app.core.template import Template, TemplateUnreadable
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
 from worker.belts import executor, research
-from worker.belts.proving import BoxLost, Prover, scratch
+from worker.belts.proving import BoxLost, NotPrepared, Prepare, Prover, scratch
 from worker.box.box import Box, BoxSettings, open_box
 from worker.box.checks import discover
 from worker.box.command import BoxUnavailable
@@ -27,9 +27,9 @@ from worker.box.environment import (
     CheckEnvironment,
     EnvironmentUnavailable,
     Workshop,
-    build_environment,
     registry_variables,
 )
+from worker.box.preparing import prepare
 from worker.evidence.trace import Trace
 from worker.outcomes import Held, MustWait
 from worker.repo.mirror import Mirror
@@ -113,7 +113,7 @@ def _changed(work: _Work) -> executor.Made | executor.Stopped:
     with _bench(work, box) as bench:
         try:
             return executor.execute(work.plan, bench, work.meter)
-        except BoxLost as lost:
+        except (BoxLost, NotPrepared) as lost:
             raise _waiting(lost.unavailable) from lost
 
 
@@ -123,16 +123,13 @@ def _bench(work: _Work, box: Box) -> Iterator[executor.Bench]:
     with Snapshot(work.mirror, plan.base_commit) as snapshot, scratch() as folder:
         tree = folder / "tree"
         snapshot.export(tree)
-        known = discover(tree)
-        needs = any(check.needs and not check.not_prepared for check in known)
-        environment = _environment(shop, tree, work.trace) if needs and plan.checks else None
         yield executor.Bench(
             template=work.template,
             policy=work.policy,
             models=None if plan.rule is not None else _models(work),
             snapshot=snapshot,
             symbols=shop.symbols,
-            prover=Prover(box, snapshot, known, environment, shop.keep, work.trace),
+            prover=Prover(box, snapshot, discover(tree), _preparing(shop, work.trace), shop.keep, work.trace),
             trace=work.trace,
         )
 
@@ -146,18 +143,21 @@ def _models(work: _Work) -> executor.BenchModels:
     )
 
 
-def _environment(shop: Shop, tree: Path, trace: Trace) -> CheckEnvironment:
-    """Prepared by trusted code, outside the box, before anything of the plan runs."""
+def _preparing(shop: Shop, trace: Trace) -> Prepare:
+    """By trusted code, outside the box, before anything of the plan runs there."""
     workshop = Workshop(shop.settings.data_dir / "environments", registry_variables(shop.settings.registry))
-    with trace.noting(SpanKind.CHECK, "prepare the environment") as noted:
-        environment = build_environment(tree, workshop)
-        if isinstance(environment, EnvironmentUnavailable):
-            noted.outcome = "unavailable"
-            raise MustWait(Held(HELD_SECONDS, environment.reason, environment.remedy))
-    return environment
+
+    def prepared(kinds: set[str], tree: Path) -> tuple[CheckEnvironment, ...] | EnvironmentUnavailable:
+        with trace.noting(SpanKind.CHECK, "prepare the environment") as noted:
+            environments = prepare(kinds, tree, workshop)
+            if isinstance(environments, EnvironmentUnavailable):
+                noted.outcome = "unavailable"
+        return environments
+
+    return prepared
 
 
-def _waiting(unavailable: BoxUnavailable) -> MustWait:
+def _waiting(unavailable: BoxUnavailable | EnvironmentUnavailable) -> MustWait:
     return MustWait(Held(HELD_SECONDS, unavailable.reason, unavailable.remedy))
 
 

@@ -22,7 +22,7 @@ def ground(tmp_path: Path) -> Ground:
     (tmp_path / "outside").symlink_to("/etc")
     (tmp_path / "-x").write_text("")
     environment = CheckEnvironment(tmp_path / "made", PYTHON, ("/work/src", "/tools/0"), "d" * 64, ())
-    return Ground(tmp_path, frozenset({"tests/test_new.py"}), environment)
+    return Ground(tmp_path, frozenset({"tests/test_new.py"}), (environment,))
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_paths_of_the_tree_and_of_the_plan_are_taken(path: str, ground: Ground) 
     assert isinstance(command, Command)
     assert command.argv == (*PYTEST, path) and command.profile is Profile.TEST
     assert command.environment == {"PYTHONPATH": "/work/src:/tools/0"}
-    assert ground.environment is not None and command.tools == (ground.environment.directory,)
+    assert command.tools == (ground.environments[0].directory,)
 
 
 @pytest.mark.parametrize(
@@ -106,6 +106,20 @@ def test_a_file_that_speaks_of_no_test_is_no_check(name: str, text: str, tmp_pat
     assert discover(tmp_path) == ()
 
 
-def test_packages_that_nobody_prepared_are_a_reason(tmp_path: Path) -> None:
-    (tmp_path / "package.json").write_text(json.dumps({"scripts": {"test": "x"}, "devDependencies": {"y": "1"}}))
+def test_packages_of_node_are_prepared_unless_there_are_none_or_the_tree_holds_them(tmp_path: Path) -> None:
+    def needs(manifest: dict[str, object]) -> str:
+        (tmp_path / "package.json").write_text(json.dumps({"scripts": {"test": "x"}} | manifest))
+        return discover(tmp_path)[0].needs
+
+    assert (needs({}), needs({"devDependencies": {"y": "1"}}), needs({"workspaces": ["a"]})) == ("", "node", "node")
+    (tmp_path / "node_modules").mkdir()
+    assert needs({"devDependencies": {"y": "1"}}) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("go.mod", "module x\nrequire y v1.0.0\n"), ("Cargo.toml", "[package]\nname = 'x'\n[dependencies]\ny = '1'\n")],
+)
+def test_packages_that_nobody_prepares_are_a_reason(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
     assert discover(tmp_path)[0].not_prepared

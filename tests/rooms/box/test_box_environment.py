@@ -86,7 +86,7 @@ def test_a_projects_tests_find_their_needs_in_the_box(box: Box, project: Path, w
     assert isinstance(environment, CheckEnvironment), str(environment)
     assert [(each.name, each.version) for each in environment.packages] == [("needed", "2.0"), ("pytest", "9.0")]
     (check,) = discover(project)
-    command = command_for(check, ("tests/test_thing.py",), Ground(project, environment=environment))
+    command = command_for(check, ("tests/test_thing.py",), Ground(project, environments=(environment,)))
     assert isinstance(command, Command)
     result = box.run(project, command)
     assert isinstance(result, Ran)
