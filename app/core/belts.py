@@ -49,6 +49,8 @@ class Reach:
     needs: Needs = Needs.OWED
     where_granted: Permissions = field(default_factory=dict)
     """Permissions used only where the installation has them."""
+    where_added: Permissions = field(default_factory=dict)
+    """Reading that the App does not ask for by itself, used where an operator has added it to the App."""
     model: bool = False
     box: bool = False
 
@@ -63,6 +65,7 @@ REACH: Mapping[EffectKind, Reach] = MappingProxyType(
             Belt.PLANNER,
             _only(metadata="read", contents="read", issues="read", pull_requests="read"),
             where_granted=_only(checks="read"),
+            where_added=_only(statuses="read"),
             model=True,
             box=True,
         ),

@@ -28,8 +28,14 @@ def test_every_kind_of_effect_has_a_belt() -> None:
 
 def test_what_can_write_never_talks_to_a_model_and_what_talks_to_a_model_never_writes() -> None:
     for reach in REACH.values():
-        writes = "write" in {*reach.permissions.values(), *reach.where_granted.values()}
+        writes = "write" in {*reach.permissions.values(), *reach.where_granted.values(), *reach.where_added.values()}
         assert not (writes and (reach.model or reach.box))
+
+
+def test_what_an_operator_may_add_is_reading_and_is_not_asked_for() -> None:
+    added = {name: level for reach in REACH.values() for name, level in reach.where_added.items()}
+    assert set(added.values()) == {"read"}
+    assert not added.keys() & APP["default_permissions"].keys()
 
 
 def test_only_one_effect_may_write_contents_and_it_needs_a_grant() -> None:
@@ -39,4 +45,5 @@ def test_only_one_effect_may_write_contents_and_it_needs_a_grant() -> None:
 
 
 def test_no_belt_ever_holds_the_permission_to_change_workflows() -> None:
-    assert all("workflows" not in {**reach.permissions, **reach.where_granted} for reach in REACH.values())
+    for reach in REACH.values():
+        assert "workflows" not in {**reach.permissions, **reach.where_granted, **reach.where_added}

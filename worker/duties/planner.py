@@ -16,9 +16,11 @@ from app.core.template import Crew, Template, TemplateUnreadable
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
 from worker.belts import planner, rule_plan
+from worker.belts.looking_up import LookUps
 from worker.belts.proving import scratch
 from worker.belts.reading_up import NotReady, ReadUp, read
 from worker.box.checks import Ground, discover
+from worker.duties.asking import reading
 from worker.evidence.trace import Trace
 from worker.github.reader import Reader
 from worker.model.conversation import ToolGroup
@@ -48,7 +50,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
         fact = PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy, stale=stale)
         return [fact], reason
     task = planner.Task(claim.state.request, version, claim.effect.wish, known, _asked(shop, claim.run))
-    room = _Room(shop, trace, template, policy, mirror)
+    room = _Room(shop, trace, template, policy, mirror, claim)
     ending, spent = _by_rule(task, room) if crew is None else _by_models(task, room, crew)
     if isinstance(ending, planner.Drafted):
         shop.ledger.put_plan(claim.run, ending.plan)
@@ -66,6 +68,7 @@ class _Room:
     template: Template
     policy: Policy
     mirror: Mirror
+    claim: Claim
 
 
 def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.Ending, Spent]:
@@ -87,15 +90,15 @@ def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.End
             ground=Ground(tree),
             shelf=shop.ledger,
             trace=room.trace,
-            groups=_groups(),
+            groups=_groups(room, task.read.base_commit),
             history=shop.ledger.past_runs(room.template.name),
         )
         return planner.draft(task, desk, meter), meter.spent
 
 
-def _groups() -> tuple[ToolGroup, ...]:
+def _groups(room: _Room, base_commit: str) -> tuple[ToolGroup, ...]:
     """What the planner can look at beside the repository at its base commit."""
-    return ()
+    return (LookUps(lambda: reading(room.shop, room.claim), base_commit),)
 
 
 def _asked(shop: Shop, run: str) -> tuple[str, ...]:

@@ -57,7 +57,8 @@ def rule(belt: Belt, fence: int, row: OwedRow | None, state: State, now: datetim
 
 def permissions(reach: Reach, installed: dict[str, str]) -> dict[str, str]:
     """What to ask for: what the effect needs, and of its optional reading what this installation has granted."""
-    extra = {name: level for name, level in reach.where_granted.items() if name in installed}
+    optional = {**reach.where_granted, **reach.where_added}
+    extra = {name: level for name, level in optional.items() if name in installed}
     return {**extra, **reach.permissions}
 
 

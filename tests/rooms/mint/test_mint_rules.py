@@ -134,6 +134,13 @@ def test_what_an_installation_did_not_grant_is_left_out_where_it_is_optional(des
     assert "checks" not in token.permissions
 
 
+def test_reading_that_an_operator_added_to_the_app_is_used_and_never_more_than_reading(desk):
+    granted = {"contents": "write", "issues": "write", "pull_requests": "write", "statuses": "write"}
+    desk.control.set_installation_permissions("acme", granted)
+    token = desk.cut(desk.claim(desk.label(), EffectKind.DRAFT_PLAN))
+    assert token.permissions["statuses"] == "read"
+
+
 # -- watching -------------------------------------------------------------------------------------------------
 
 
