@@ -81,15 +81,15 @@ def split(body: str, limit: int = MAX_BODY) -> tuple[str, ...]:
     lines: list[str] = []
     size, fence = 0, ""
     for line in _short_lines(body, limit // 2):
-        closing = len(_mark(fence)) + 1 if fence else 0
+        closing = len(_closing(fence)) + 1 if fence else 0
         if lines and size + len(line) + 1 + closing > limit:
-            parts.append("\n".join([*lines, _mark(fence)] if fence else lines))
+            parts.append("\n".join([*lines, _closing(fence)] if fence else lines))
             lines = [fence] if fence else []
             size = len(fence) + 1 if fence else 0
         lines.append(line)
         size += len(line) + 1
         fence = _fence_after(fence, line)
-    parts.append("\n".join([*lines, _mark(fence)] if fence else lines))
+    parts.append("\n".join([*lines, _closing(fence)] if fence else lines))
     return tuple(parts)
 
 
@@ -106,6 +106,11 @@ def _fence_after(fence: str, line: str) -> str:
     mark = _mark(fence)
     closes = match[1].startswith(mark) and not line.strip().strip(mark[0])
     return "" if closes else fence
+
+
+def _closing(fence: str) -> str:
+    """As far in as the fence that it closes: within a list, a fence further out would open another block."""
+    return " " * (len(fence) - len(fence.lstrip(" "))) + _mark(fence)
 
 
 def _mark(fence: str) -> str:

@@ -1,9 +1,11 @@
 """The plan comment: a view of the plan object, and how to say yes to exactly it."""
 
+from decimal import Decimal
+
 from app.comments.markdown import block, code, code_block, details, inline
 from app.comments.places import WHOLE, cited
 from app.core.digest import short
-from app.core.plan import AnswerQuestion, Expectation, FileStep, MoveFile, Plan, Who
+from app.core.plan import AnswerQuestion, Basis, Criterion, Estimate, Expectation, FileStep, MoveFile, Plan, Who
 from app.core.rule import LiteralRule, RegexRule, Rule
 from app.core.run import Proposal
 
@@ -22,6 +24,7 @@ def render(plan: Plan, proposal: Proposal, repository_url: str) -> str:
         *_notices(proposal),
         _reason(plan),
         "**Evidence**\n\n" + "\n".join(cited(item, plan.base_commit, repository_url) for item in plan.evidence),
+        _acceptance(plan),
         _steps(plan),
         _checks(plan),
         *_lists(plan),
@@ -74,6 +77,20 @@ def _rule(rule: Rule) -> str:
     return f"{code_block(rule.text, 'yaml')}\n\n{paths}"
 
 
+def _acceptance(plan: Plan) -> str:
+    if not plan.acceptance:
+        return ""
+    return "**What will be true then**\n\n" + "\n".join(criterion(one) for one in plan.acceptance)
+
+
+def criterion(one: Criterion) -> str:
+    """One line of a list: what will be true, and which steps and checks of the plan see to it."""
+    steps = f"step{'s' if len(one.steps) > 1 else ''} {', '.join(map(str, one.steps))}" if one.steps else ""
+    checks = ", ".join(code(name) for name in dict.fromkeys(one.checks))
+    by = "; ".join(part for part in (steps, f"shown by {checks}" if checks else "") if part)
+    return f"{one.id}. {inline(one.words, WHOLE)} ({by})"
+
+
 def _steps(plan: Plan) -> str:
     questions = plan.questions()
     if questions:
@@ -96,6 +113,8 @@ def _step(step: FileStep) -> str:
 def _with_more(lines: list[str], step: FileStep | AnswerQuestion, done: str) -> str:
     lines += [f"   - keep: {inline(constraint, WHOLE)}" for constraint in step.constraints]
     lines.append(f"   - {done}: {inline(step.done_when, WHOLE)}")
+    if step.no_criterion_because is not None:
+        lines.append(f"   - serves none of the above: {inline(step.no_criterion_because, WHOLE)}")
     if step.who is Who.STRONG:
         lines.append("   - done by the stronger model")
     return "\n".join(lines)
@@ -111,6 +130,8 @@ def _checks(plan: Plan) -> str:
     rows = [
         f"- {code(check.name)}, {words[check.expect]}: {code(' '.join(check.argv), 300_000)}" for check in plan.checks
     ]
+    if plan.no_test_because is not None:
+        rows.append(f"- **no regression test**: {inline(plan.no_test_because, WHOLE)}")
     return "**Checks**, run by the box\n\n" + ("\n".join(rows) or "None: no command will show that the change works.")
 
 
@@ -139,4 +160,31 @@ def _limits(plan: Plan) -> str:
     if plan.rule is None:
         models = plan.models
         facts += f", planner {models.planner}, executor {models.executor}, reviewer {models.reviewer}"
-    return f"{caps}.{beside}\n\n{details('Details', code_block(facts))}"
+    cost = f"{_cost(plan.estimate, plan.budget.usd)}\n\n" if plan.estimate is not None else ""
+    return f"{cost}{caps}.{beside}\n\n{details('Details', code_block(facts))}"
+
+
+def _cost(estimate: Estimate, cap: str) -> str:
+    """The range in words, with what it rests on; and a word where the cap may end the work before it is done."""
+    where = {
+        Basis.REPOSITORY: "of this kind of work in this repository",
+        Basis.SIMILAR: "of this kind of work in repositories of a similar size",
+        Basis.TEMPLATE: "of this kind of work, in repositories of other sizes",
+    }
+    if estimate.basis is Basis.BUDGET:
+        words = (
+            f"Estimated cost: up to ${estimate.high}, what this kind of work usually gets; too few plans of it were "
+            "carried out yet to say more"
+        )
+    else:
+        words = (
+            f"Estimated cost: ${estimate.low} to ${estimate.high}, the middle half of {estimate.runs} past runs "
+            f"{where[estimate.basis]}"
+        )
+    files = f"{estimate.files:,} file{'' if estimate.files == 1 else 's'}"
+    beyond = " A part of them cost more than the limit of this plan." if _more(estimate, cap) else ""
+    return f"{words} ({files} here).{beyond}"
+
+
+def _more(estimate: Estimate, cap: str) -> bool:
+    return estimate.basis is not Basis.BUDGET and Decimal(estimate.high) > Decimal(cap)

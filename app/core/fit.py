@@ -1,9 +1,8 @@
-"""Whether things fit: a plan into its template and policy, a patch into its plan. Pure, and decided by code."""
+"""Whether a patch fits into its plan, and what paths mean. Pure, and decided by code."""
 
 import fnmatch
 import re
 from collections.abc import Mapping
-from decimal import Decimal
 
 from app.core.patch import FileChange, Patch
 from app.core.paths import Protection, protection_of, safe_path, shown
@@ -11,17 +10,14 @@ from app.core.plan import (
     ChangeFile,
     CreateFile,
     DeleteFile,
-    Expectation,
     FileStep,
     MoveFile,
     Plan,
     RuleUse,
-    Step,
     in_scope,
     sibling_tests,
 )
 from app.core.policy import Policy
-from app.core.template import Must, Size, Template
 from app.core.verdict import Allowed, Refused, Verdict, all_of
 
 NEVER = frozenset({Protection.WORKFLOW, Protection.SUBMODULES, Protection.POLICY, Protection.CODE_OWNERS})
@@ -64,17 +60,6 @@ def is_manifest(path: str) -> bool:
     return listed or protection_of(path) is Protection.LOCK_FILE
 
 
-def plan_fits(plan: Plan, template: Template, policy: Policy) -> Verdict:
-    """Allowed when the plan may be shown: paths, kinds, checks, hosts, what the template demands, and budgets."""
-    verdicts = [_path_allowed(path, plan, policy) for path in sorted(plan.paths())]
-    verdicts += [_kind_allowed(step, template) for step in plan.steps]
-    verdicts += [_demanded(must, plan) for must in template.must_have]
-    verdicts += [_enough_checks(plan, template), _no_hosts(plan), _one_step_a_path(plan)]
-    verdicts.append(_at_most("steps", len(plan.steps), template.limits.steps))
-    verdicts.append(_budget_allowed(plan, template.budget.execution.most, policy))
-    return all_of(*verdicts)
-
-
 def patch_fits(plan: Plan, patch: Patch, policy: Policy) -> Verdict:
     """Gate 4: allowed when the patch holds every step of the plan and nothing else, within its size and the policy.
 
@@ -115,10 +100,11 @@ def _path_allowed(path: str, plan: Plan, policy: Policy) -> Verdict:
     for pattern in policy.forbidden_paths:
         if fnmatch.fnmatchcase(path, pattern):
             return Refused(f"{shown(path)} is forbidden by this repository's policy (`{pattern}`).")
-    return _protection_allowed(path, plan)
+    return protection_allowed(path, plan)
 
 
-def _protection_allowed(path: str, plan: Plan) -> Verdict:
+def protection_allowed(path: str, plan: Plan) -> Verdict:
+    """Refused for a path that no plan may touch, and for a protected one that this plan does not name as such."""
     protection = protection_of(path)
     if protection in NEVER:
         return Refused(f"{shown(path)} is protected ({protection}) and is never changed.")
@@ -127,66 +113,7 @@ def _protection_allowed(path: str, plan: Plan) -> Verdict:
     return Allowed()
 
 
-def _kind_allowed(step: Step, template: Template) -> Verdict:
-    if step.kind in template.step_kinds:
-        return Allowed()
-    return Refused(f"Step {step.id}: the template {template.name} has no step of the kind {step.kind}.")
-
-
-def _demanded(must: Must, plan: Plan) -> Verdict:
-    there = {
-        Must.EVIDENCE: bool(plan.evidence),
-        Must.HYPOTHESIS: bool(plan.hypothesis.strip()),
-        Must.REGRESSION_TEST: any(is_test(path) for path in plan.paths()),
-        Must.TEST: any(is_test(path) for path in plan.paths()),
-        Must.NOTHING_BUT_TESTS: bool(plan.paths()) and all(is_test(path) for path in plan.paths()),
-        Must.MANIFEST: any(is_manifest(path) for path in plan.paths()),
-        Must.CONSTRAINTS: bool(plan.constraints),
-        Must.OUT_OF_SCOPE: bool(plan.out_of_scope),
-        Must.RISKS: bool(plan.risks),
-        Must.FAILS_BEFORE_PASSES_AFTER: any(
-            check.expect is Expectation.FAILS_BEFORE_PASSES_AFTER for check in plan.checks
-        ),
-    }[must]
-    return Allowed() if there else Refused(f"The template asks for {must.replace('_', ' ')}, and the plan has none.")
-
-
-def _enough_checks(plan: Plan, template: Template) -> Verdict:
-    if len(plan.checks) < template.checks.at_least:
-        return Refused(f"The template asks for at least {template.checks.at_least} checks.")
-    odd = [check.name for check in plan.checks if check.expect not in template.checks.expect]
-    return Refused(f"The check {odd[0]} promises what this template does not know.") if odd else Allowed()
-
-
-def _no_hosts(plan: Plan) -> Verdict:
-    if plan.hosts:
-        return Refused("The plan names hosts to reach, and the box here reaches none.")
-    return Allowed()
-
-
-def _one_step_a_path(plan: Plan) -> Verdict:
-    """One path is made or unmade by one step only; several steps may change the same file."""
-    made = [step.path for step in plan.file_steps() if not isinstance(step, ChangeFile)]
-    made += [step.to for step in plan.file_steps() if isinstance(step, MoveFile)]
-    twice = sorted({path for path in made if made.count(path) > 1})
-    return Refused(f"{shown(twice[0])} is created, deleted or moved by more than one step.") if twice else Allowed()
-
-
-def _budget_allowed(plan: Plan, most: Size, policy: Policy) -> Verdict:
-    budget, own = plan.budget, policy.budget
-    # A moved file has two paths and is one change.
-    changes = len(plan.paths()) - sum(isinstance(step, MoveFile) for step in plan.steps)
-    return all_of(
-        _at_most("files that the plan names", changes, budget.files),
-        _at_most("dollars", Decimal(budget.usd), min(most.usd, own.usd)),
-        _at_most("model calls", budget.calls, min(most.calls, own.calls)),
-        _at_most("minutes", budget.minutes, min(most.minutes, own.minutes)),
-        _at_most("files", budget.files, min(most.files, own.files)),
-        _at_most("changed lines", budget.lines, min(most.lines, own.lines)),
-    )
-
-
-def _at_most(what: str, asked: int | Decimal, most: int | Decimal) -> Verdict:
+def _at_most(what: str, asked: int, most: int) -> Verdict:
     return Allowed() if asked <= most else Refused(f"{asked} {what} are more than the {most} allowed.")
 
 

@@ -55,6 +55,8 @@ class Evidence(PlanPart):
     start: Line
     end: Line
     shows: Words
+    quote: ShortWords | None = None
+    """What stands there, letter by letter; code verified that these lines hold it."""
 
     @model_validator(mode="after")
     def _lines_in_order(self) -> "Evidence":
@@ -89,6 +91,8 @@ class _StepWords(PlanPart):
     tools: tuple[StepTool, ...]
     done_when: Words
     who: Who = Who.STANDARD
+    no_criterion_because: ShortWords | None = None
+    """Why the step is there although no criterion of the plan's acceptance names it."""
 
 
 class _StepShape(_StepWords):
@@ -157,23 +161,62 @@ class Expectation(StrEnum):
     FAILS_BEFORE_PASSES_AFTER = "fails_before_passes_after"
 
 
+CheckName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9 ._:-]{0,63}$")]
+
+
 class Check(PlanPart):
     """A named command with its exact argument vector. There is no shell text in a plan."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9 ._:-]{0,63}$")]
+    name: CheckName
     argv: Annotated[tuple[str, ...], Field(min_length=1, max_length=64)]
     paths: tuple[RepoPath, ...] = ()
     expect: Expectation = Expectation.PASSES
 
 
-class PlanBudget(PlanPart):
-    """Hard caps of the execution. Money is a decimal string in US dollars, since canonical JSON has no decimals."""
+class Criterion(PlanPart):
+    """Something that will be true when the plan is carried out, and which of its steps and checks see to it."""
 
-    usd: Annotated[str, Field(pattern=r"^[0-9]{1,6}(\.[0-9]{1,4})?$")]
+    id: Annotated[int, Field(ge=1, le=99)]
+    words: ShortWords
+    steps: Annotated[tuple[int, ...], Field(max_length=300)] = ()
+    checks: Annotated[tuple[CheckName, ...], Field(max_length=20)] = ()
+
+
+Dollars = Annotated[str, Field(pattern=r"^[0-9]{1,6}(\.[0-9]{1,4})?$")]
+"""Money is a decimal string in US dollars, since canonical JSON has no decimals."""
+
+
+class PlanBudget(PlanPart):
+    """Hard caps of the execution."""
+
+    usd: Dollars
     calls: Annotated[int, Field(ge=0, le=10_000)]
     minutes: Annotated[int, Field(ge=1, le=1_440)]
     files: Annotated[int, Field(ge=1, le=1_000)]
     lines: Annotated[int, Field(ge=1, le=100_000)]
+
+
+class Basis(StrEnum):
+    """What an estimate rests on: past runs of the template, the nearest of which there are enough; or its budget."""
+
+    REPOSITORY = "repository"
+    SIMILAR = "similar"
+    """Repositories of a similar size."""
+    TEMPLATE = "template"
+    BUDGET = "budget"
+    """Nothing was carried out yet that would tell."""
+
+
+class Estimate(PlanPart):
+    """What carrying the plan out will probably cost: the middle half of what past runs did."""
+
+    low: Dollars
+    high: Dollars
+    basis: Basis
+    runs: Annotated[int, Field(ge=0, le=10_000)]
+    """How many it rests on; none where it is the template's usual budget."""
+    files: Annotated[int, Field(ge=0, le=100_000_000)]
+    """How many files the repository had at the base commit."""
 
 
 class TemplatePin(PlanPart):
@@ -220,12 +263,18 @@ class Plan(PlanPart):
     protected_paths: tuple[RepoPath, ...] = ()
     rule: Rule | None = None
     """The mechanical rule that every step applies, where no model has a part."""
+    acceptance: Annotated[tuple[Criterion, ...], Field(min_length=1, max_length=30)] | None = None
+    """What the plan itself says it will bring about; every step and check is held against it."""
+    no_test_because: ShortWords | None = None
+    """Why a defect is mended without a regression test."""
+    estimate: Estimate | None = None
 
     @model_validator(mode="after")
-    def _step_ids_rise(self) -> "Plan":
-        ids = [step.id for step in self.steps]
-        if ids != sorted(set(ids)):
-            raise ValueError("step ids must be different and rising")
+    def _ids_rise(self) -> "Plan":
+        for what, parts in (("step", self.steps), ("acceptance", self.acceptance or ())):
+            ids = [part.id for part in parts]
+            if ids != sorted(set(ids)):
+                raise ValueError(f"{what} ids must be different and rising")
         return self
 
     @model_validator(mode="after")

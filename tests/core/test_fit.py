@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from app.core.fit import beyond_plan, is_test, no_secrets, patch_fits, plan_fits
+from app.core.fit import beyond_plan, is_test, no_secrets, patch_fits
+from app.core.lint import plan_fits
 from app.core.patch import FileChange, Patch
 from app.core.plan import Check, Expectation
 from app.core.policy import Policy, Spending

@@ -13,6 +13,10 @@ PLAN: dict[str, Any] = {
     "summary": "greet.sh says hello with both letters.",
     "hypothesis": "The word is misspelt in the echo.",
     "evidence": [{"path": "greet.sh", "start": 4, "end": 4, "shows": "The misspelt word."}],
+    "acceptance": [
+        {"id": 1, "words": "The greeting is hello and the name.", "steps": [1], "checks": ["make test"]},
+        {"id": 2, "words": "A test fails for any other greeting.", "steps": [2]},
+    ],
     "constraints": ["The default name stays."],
     "risks": ["Somebody may rely on the misspelling."],
     "steps": [
@@ -83,9 +87,18 @@ def planning(*turns: Mapping[str, Any], about: tuple[str, ...] = ()) -> dict[str
     return {"role": "planner", "about": list(about), "turns": list(turns)}
 
 
+def planned(**changes: Any) -> dict[str, Any]:
+    """The usual plan with these fields changed; what it promises is kept by all of its steps and checks."""
+    plan = PLAN | changes
+    by = {"steps": [step["id"] for step in plan["steps"]], "checks": [check["name"] for check in plan["checks"]]}
+    promise = [{"id": 1, "words": "The greeting is right.", **by}]
+    other = "acceptance" not in changes and bool(changes.keys() & {"steps", "checks"})
+    return plan | {"acceptance": promise} if other else plan
+
+
 def submitting(about: tuple[str, ...] = (), **changes: Any) -> dict[str, Any]:
     """The planner's part: it submits the usual plan with these fields changed."""
-    return planning(calls(("submit_plan", PLAN | changes)), about=about)
+    return planning(calls(("submit_plan", planned(**changes))), about=about)
 
 
 def stepping(step: int, *made: tuple[str, dict[str, Any]], **more: Any) -> dict[str, Any]:

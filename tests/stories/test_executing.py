@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from app.core.run import Approved, Closed, Published
-from tests.fakes.greeting import FILES, PLAN, STEP_1, calls, planning, script, stepping
+from tests.fakes.greeting import FILES, STEP_1, calls, script, stepping, submitting
 from tests.fakes.household import Furnishing
 from tests.fakes.story import REPO, Story
 
@@ -32,8 +32,7 @@ def documentation(*steps: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A planner that submits these steps, for the label `countersign:docs`."""
     budget = {"usd": "1.00", "calls": 40, "minutes": 10, "files": 6, "lines": 200}
     checks = [{"name": "make test", "expect": "passes"}]
-    plan = PLAN | {"steps": list(steps), "checks": checks, "budget": budget} | changes
-    return planning(calls(("submit_plan", plan)))
+    return submitting(**{"steps": list(steps), "checks": checks, "budget": budget} | changes)
 
 
 def approved(story: Story, label: str = "countersign:docs") -> None:

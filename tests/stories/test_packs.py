@@ -121,6 +121,7 @@ def test_words_cannot_change_a_plan_that_code_made(make_story: MakeStory) -> Non
 
 QUESTIONS = PLAN | {
     "summary": "Says who relies on the greeting.",
+    "acceptance": [{"id": 1, "words": "Everybody who relies on it is named.", "steps": [1, 2]}],
     "out_of_scope": ["What users outside this repository do."],
     "steps": [
         {"id": 1, "intent": "What does tests/test_greet.sh assert?", "done_when": "The assertion is cited."},

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from app.core.run import Closed
-from tests.fakes.greeting import FILES, PLAN, PLANNER, calls, planning, script, submitting
+from tests.fakes.greeting import FILES, PLAN, PLANNER, calls, planned, planning, script, submitting
 from tests.fakes.story import Story
 
 Making = Callable[..., Story]
@@ -45,6 +45,22 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "a budget beyond the policy": ({"budget": {"usd": "19.00"}}, "more than the 10 allowed"),
     "no regression test": ({"steps": PLAN["steps"][:1]}, "regression test"),
     "hosts to reach": ({"hosts": ["evil.example:443"]}, "names hosts to reach"),
+    "a quote that stands nowhere": (
+        {"evidence": [evidence("greet.sh", 4, 4) | {"quote": 'echo "hello $name"'}]},
+        "The quote of greet.sh:4-4 stands nowhere in the file.",
+    ),
+    "a quote that stands elsewhere": (
+        {"evidence": [evidence("greet.sh", 1, 2) | {"quote": 'echo "helo $name"'}]},
+        "stands elsewhere: from line 4.",
+    ),
+    "a promise that no step keeps": (
+        {"acceptance": [*PLAN["acceptance"], {"id": 3, "words": "It is documented.", "steps": []}]},
+        "Acceptance 3: no step and no check covers it.",
+    ),
+    "a step that nothing asks for": (
+        {"acceptance": PLAN["acceptance"], "steps": [*PLAN["steps"], change("README.md")], "budget": {"files": 3}},
+        "Step 3: no criterion of the acceptance names this step (change README.md)",
+    ),
 }
 
 
@@ -57,6 +73,31 @@ def test_a_plan_with_a_fault_goes_back_and_is_never_shown(make_story: Making, fa
     story.mira.labels()
     assert "plan_drafted" not in story.kinds()
     story.ends(Closed, "Ended (failed)", "No plan was accepted by the checks on it.", words.replace("'", "'"))
+
+
+def test_everything_that_is_wrong_with_a_plan_is_told_at_once(make_story: Making) -> None:
+    checks = [{"name": "make evil", "expect": "passes"}, *PLAN["checks"]]
+    steps = [*PLAN["steps"], change("nowhere.sh")]
+    faulty = PLAN | {"evidence": [evidence("greet.sh", 90, 91)], "checks": checks, "steps": steps}
+    wrong = calls(("submit_plan", faulty))
+    right = calls(("submit_plan", PLAN), when=["[citation]", "[check]", "[path]", "[acceptance]", "[limit]"])
+    story = make_story(script(planning(wrong, right)))
+    story.mira.labels()
+    story.plan_is_read()
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
+def test_a_quote_is_shown_with_its_place_and_the_plan_says_what_will_be_true_and_cost(make_story: Making) -> None:
+    quoted = [evidence("greet.sh", 3, 4) | {"quote": 'name=${1:-world}\necho "helo $name"'}]
+    story = make_story(script(submitting(evidence=quoted)))
+    story.mira.labels()
+    body = story.plan_is_read()["body"]
+    assert '  ```\n  name=${1:-world}\n  echo "helo $name"\n  ```' in body
+    assert "1. The greeting is hello and the name. (step 1; shown by `make test`)" in body
+    assert "Estimated cost: up to $2.00" in body and "(4 files here)" in body
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
 
 
 def test_a_plan_that_is_mended_after_it_came_back_is_shown(make_story: Making) -> None:
@@ -228,7 +269,7 @@ def test_the_deciding_comment_on_a_later_page_is_read(story: Story) -> None:
 def test_a_link_in_the_repository_is_not_followed_by_the_planner_and_not_planned_on(make_story: Making) -> None:
     """Case PI-03, the planner's part."""
     wanted = (change("notes.md"), change("out/x.conf", kind="create"), change("fresh.txt"))
-    plans = [PLAN | {"steps": [*PLAN["steps"], step], "budget": {"files": 9}} for step in wanted]
+    plans = [planned(steps=[*PLAN["steps"], step], budget={"files": 9}) for step in wanted]
     turns = [calls(("read_file", {"path": "notes.md"})), *(calls(("submit_plan", plan)) for plan in plans)]
     links = {"notes.md": "../../../etc/passwd", "out": "/var/tmp", "fresh.txt": "/var/tmp/fresh.txt"}
     story = make_story(script(planning(*turns, calls(("give_up", {"reason": "Links everywhere."})))), links=links)

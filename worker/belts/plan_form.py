@@ -6,16 +6,17 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from app.core.fit import plan_fits
+from app.core.estimate import PastRun, Place, estimate
+from app.core.lint import Code, Fault, plan_faults
 from app.core.paths import protection_of
 from app.core.plan import Check, Evidence, Expectation, ModelPins, Plan, PlanBudget
 from app.core.policy import Policy
 from app.core.run import Request
-from app.core.template import Size, Template
+from app.core.template import Must, Size, Template
 from app.core.verdict import Refused
 from worker.box.checks import Ground, NamedCheck, PathArguments, command_for
 from worker.model.words import Tool
-from worker.repo.reading import verify_citation
+from worker.repo.reading import verify_citation, verify_quote
 from worker.repo.tree import Tree
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 4000}
@@ -30,10 +31,16 @@ def _object(required: tuple[str, ...], **fields: object) -> dict[str, object]:
     return {"type": "object", "properties": fields, "required": list(required), "additionalProperties": False}
 
 
-_EVIDENCE = _object(("path", "start", "end", "shows"), path=_PATH, start=_LINE, end=_LINE, shows=_TEXT)
+MOST_FAULTS_TOLD = 20
+
+_EVIDENCE = _object(
+    ("path", "start", "end", "shows"), path=_PATH, start=_LINE, end=_LINE, shows=_TEXT, quote=_SHORT
+)
+_NUMBER = {"type": "integer", "minimum": 1, "maximum": 999}
+_NAME = {"type": "string", "minLength": 1, "maxLength": 64}
 _STEP = _object(
     ("id", "kind", "path", "intent", "done_when"),
-    id={"type": "integer", "minimum": 1, "maximum": 999},
+    id=_NUMBER,
     kind={"type": "string", "enum": ["change", "create", "delete", "move"]},
     path=_PATH,
     to=_PATH,
@@ -41,18 +48,28 @@ _STEP = _object(
     constraints=_SHORTS,
     done_when=_TEXT,
     who={"type": "string", "enum": ["standard", "strong"]},
+    no_criterion_because=_SHORT,
 )
 _QUESTION = _object(
     ("id", "intent", "done_when"),
-    id={"type": "integer", "minimum": 1, "maximum": 999},
+    id=_NUMBER,
     intent=_TEXT,
     constraints=_SHORTS,
     done_when=_TEXT,
     who={"type": "string", "enum": ["standard", "strong"]},
+    no_criterion_because=_SHORT,
 )
+_CRITERION = _object(
+    ("id", "words", "steps"),
+    id={"type": "integer", "minimum": 1, "maximum": 99},
+    words=_SHORT,
+    steps={"type": "array", "items": _NUMBER, "maxItems": 300},
+    checks={"type": "array", "items": _NAME, "maxItems": 20},
+)
+_CRITERIA = {"type": "array", "items": _CRITERION, "minItems": 1, "maxItems": 30}
 _CHECK = _object(
     ("name", "expect"),
-    name={"type": "string", "minLength": 1, "maxLength": 64},
+    name=_NAME,
     paths={"type": "array", "items": _PATH, "maxItems": 60},
     expect={"type": "string", "enum": [str(one) for one in Expectation]},
 )
@@ -73,6 +90,7 @@ SUBMIT_PLAN = Tool(
         summary=_TEXT,
         hypothesis=_TEXT,
         evidence={"type": "array", "items": _EVIDENCE, "minItems": 1, "maxItems": 40},
+        acceptance=_CRITERIA,
         constraints=_SHORTS,
         out_of_scope=_SHORTS,
         risks=_SHORTS,
@@ -93,6 +111,7 @@ SUBMIT_QUESTIONS = Tool(
         summary=_TEXT,
         hypothesis=_TEXT,
         evidence={"type": "array", "items": _EVIDENCE, "minItems": 1, "maxItems": 40},
+        acceptance=_CRITERIA,
         constraints=_SHORTS,
         out_of_scope=_SHORTS,
         risks=_SHORTS,
@@ -104,8 +123,15 @@ SUBMIT_QUESTIONS = Tool(
 
 
 def submit_plan(template: Template) -> Tool:
-    """The form that a planner of this template fills in."""
-    return SUBMIT_QUESTIONS if template.answers else SUBMIT_PLAN
+    """The form that a planner of this template fills in: what the template demands has to be there."""
+    form = SUBMIT_QUESTIONS if template.answers else SUBMIT_PLAN
+    fields, required = form.schema["properties"], form.schema["required"]
+    assert isinstance(fields, dict) and isinstance(required, list)
+    if Must.REGRESSION_TEST_OR_REASON in template.must_have:
+        fields = fields | {"no_test_because": _SHORT}
+    if Must.ACCEPTANCE in template.must_have:
+        required = [*required, "acceptance"]
+    return Tool(form.name, form.description, _object(tuple(required), **fields))
 
 
 class _SubmittedCheck(BaseModel):
@@ -131,37 +157,43 @@ class Frame:
     checks: tuple[NamedCheck, ...]
     ground: Ground
     """The exported base commit, in which a check's paths must exist."""
+    files: int = 0
+    """How many files the base commit has."""
+    history: tuple[PastRun, ...] = ()
+    """What past executions of the template's plans cost."""
 
 
-def read_plan(form: Mapping[str, object], frame: Frame, tree: Tree) -> Plan | list[str]:
-    """The plan, or every fault found: shape first, then checks, then what code verifies against the base commit."""
+def read_plan(form: Mapping[str, object], frame: Frame, tree: Tree) -> Plan | list[Fault]:
+    """The plan, or what is wrong with it, every fault by its sort, as far as a list of twenty goes.
+
+    Shape and checks first, then what code verifies against the base commit, then what template and policy say.
+    """
     try:
-        plan = _plan(form, frame)
+        checks, faults = _checks(form, frame)
+        plan = _plan(form, frame, checks)
     except ValidationError as error:
-        return [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:12]]
-    except _Faulty as faulty:
-        return faulty.faults
-    faults = [str(fault) for item in plan.evidence if (fault := _cited(item, tree))]
+        return _told([Fault(Code.SHAPE, f"{_place(fault['loc'])}: {fault['msg']}") for fault in error.errors()])
+    faults += [Fault(Code.CITATION, str(fault)) for item in plan.evidence if (fault := _miscited(item, tree))]
     faults += _step_faults(plan, tree)
-    fits = plan_fits(plan, frame.template, frame.policy)
-    if isinstance(fits, Refused):
-        faults.append(str(fits))
-    return faults or plan
+    faults += plan_faults(plan, frame.template, frame.policy)
+    return _told(faults) if faults else plan
 
 
-class _Faulty(Exception):
-    def __init__(self, faults: list[str]) -> None:
-        self.faults = faults
+def _told(faults: list[Fault]) -> list[Fault]:
+    if len(faults) <= MOST_FAULTS_TOLD:
+        return faults
+    return [*faults[:MOST_FAULTS_TOLD], Fault(Code.SHAPE, f"And {len(faults) - MOST_FAULTS_TOLD} more faults.")]
 
 
-def _plan(form: Mapping[str, object], frame: Frame) -> Plan:
+def _place(loc: tuple[int | str, ...]) -> str:
+    return ".".join(map(str, loc))
+
+
+def _plan(form: Mapping[str, object], frame: Frame, checks: tuple[Check, ...]) -> Plan:
     words: dict[str, Any] = {key: value for key, value in form.items() if key not in ("checks", "budget")}
-    submitted = [_SubmittedCheck.model_validate(check) for check in _list(form.get("checks"))]
-    created = {str(step["path"]) for step in _list(form.get("steps")) if step.get("kind") == "create"}
-    created |= {str(step["to"]) for step in _list(form.get("steps")) if step.get("to")}
     if frame.template.answers:
         words["steps"] = [{"kind": "answer"} | step for step in _list(form.get("steps"))]
-    request = frame.request
+    request, usual = frame.request, frame.template.budget.execution.usual
     return Plan.model_validate(
         words
         | {
@@ -174,30 +206,33 @@ def _plan(form: Mapping[str, object], frame: Frame) -> Plan:
             "issue_digest": frame.issue_digest,
             "base_branch": frame.base_branch,
             "base_commit": frame.base_commit,
-            "checks": _checks(submitted, frame, frozenset(created)),
-            "budget": _budget(form.get("budget"), frame.template.budget.execution.usual),
+            "checks": checks,
+            "budget": _budget(form.get("budget"), usual),
+            "estimate": estimate(frame.history, Place(request.repository_id, frame.files), usual.usd),
             "stop_conditions": _stop_conditions(form, frame.template),
             "protected_paths": _protected(form),
         }
     )
 
 
-def _checks(submitted: list[_SubmittedCheck], frame: Frame, created: frozenset[str]) -> tuple[Check, ...]:
+def _checks(form: Mapping[str, object], frame: Frame) -> tuple[tuple[Check, ...], list[Fault]]:
+    """The checks as commands, and what is wrong with them; a plan is never made of those that have a fault."""
     known = {check.name: check for check in frame.checks}
+    created = {str(step["path"]) for step in _list(form.get("steps")) if step.get("kind") == "create"}
+    created |= {str(step["to"]) for step in _list(form.get("steps")) if step.get("to")}
     made, faults = [], []
-    for one in submitted:
+    for given in _list(form.get("checks")):
+        one = _SubmittedCheck.model_validate(given)
         check = known.get(one.name)
         if check is None:
-            faults.append(f"There is no check {one.name!r} here; there are: {', '.join(known) or 'none'}.")
-            continue
-        wrong = _wrong_paths(check, one.paths, frame.ground, created)
-        if wrong is not None:
-            faults.append(f"Check {one.name}: {wrong}")
-            continue
-        made.append(Check(name=one.name, argv=(*check.argv, *one.paths), paths=one.paths, expect=one.expect))
-    if faults:
-        raise _Faulty(faults)
-    return tuple(made)
+            words = f"There is no check {one.name!r} here; there are: {', '.join(known) or 'none'}."
+            faults.append(Fault(Code.CHECK, words))
+        elif (wrong := _wrong_paths(check, one.paths, frame.ground, frozenset(created))) is not None:
+            faults.append(Fault(Code.CHECK, f"Check {one.name}: {wrong}"))
+        # What is said of a check elsewhere is judged by its name, so that one fault is not told as three.
+        argv = check.argv if check else (one.name,)
+        made.append(Check(name=one.name, argv=(*argv, *one.paths), paths=one.paths, expect=one.expect))
+    return tuple(made), faults
 
 
 def _wrong_paths(check: NamedCheck, paths: tuple[str, ...], ground: Ground, created: frozenset[str]) -> str | None:
@@ -222,12 +257,14 @@ def _budget(asked: object, usual: Size) -> PlanBudget:
     return PlanBudget.model_validate(plain | given)
 
 
-def _cited(item: Evidence, tree: Tree) -> Refused | None:
+def _miscited(item: Evidence, tree: Tree) -> Refused | None:
     verdict = verify_citation(tree, item.path, item.start, item.end)
+    if not isinstance(verdict, Refused) and item.quote is not None:
+        verdict = verify_quote(tree, item)
     return verdict if isinstance(verdict, Refused) else None
 
 
-def _step_faults(plan: Plan, tree: Tree) -> list[str]:
+def _step_faults(plan: Plan, tree: Tree) -> list[Fault]:
     """Each step must find the tree as it says: what is changed exists, what is created does not."""
     made = {step.path for step in plan.file_steps() if step.kind == "create"}
     made |= {step.to for step in plan.file_steps() if step.kind == "move"}
@@ -247,7 +284,7 @@ def _step_faults(plan: Plan, tree: Tree) -> list[str]:
             ]
         if step.kind == "move" and (tree.entry(step.to) is not None or tree.is_folder(step.to)):
             faults.append(f"Step {step.id} moves to {step.to}, which exists already.")
-    return faults
+    return [Fault(Code.PATH, words) for words in faults]
 
 
 def _not_folders(path: str, tree: Tree) -> list[str]:

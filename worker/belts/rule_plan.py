@@ -7,7 +7,7 @@ from itertools import islice
 
 from pydantic import ValidationError
 
-from app.core.fit import plan_fits
+from app.core.lint import plan_fits
 from app.core.paths import protection_of, shown
 from app.core.plan import ChangeFile, Check, Evidence, ModelPins, Plan, PlanBudget, RuleUse, Who, made_visible
 from app.core.policy import Policy

@@ -87,6 +87,7 @@ class Desk:
 
 TEXTS = ("path", "pattern", "mode", "old", "new", "note", "reason", "verdict", "summary", "hypothesis")
 LISTS = ("evidence", "constraints", "out_of_scope", "risks", "steps", "checks", "stop_conditions", "hosts", "findings")
+LISTS += ("acceptance",)
 FIELDS = (
     {name: {"type": "string"} for name in TEXTS}
     | {name: {"type": "integer"} for name in ("start", "end")}
@@ -128,6 +129,7 @@ def test_the_planner_cites_lines_that_are_there_and_plans_two_changes(play):
     cited = ["\n".join(lines[one["path"]][one["start"] - 1 : one["end"]]) for one in plan["evidence"]]
     expected = ["exp = int(min(log", "format % (bytes_", "1024 if (gnu or", '"1.1M"']
     assert [words in shown for words, shown in zip(expected, cited, strict=True)] == [True] * 4
+    assert plan["evidence"][0]["quote"] in cited[0]
     assert [(step["kind"], step["path"]) for step in plan["steps"]] == [("change", SOURCE), ("change", TESTS)]
     assert plan["checks"][0] == {"name": "pytest", "paths": [TESTS], "expect": "fails_before_passes_after"}
 

@@ -1,0 +1,60 @@
+"""What past executions cost, for the estimate of the next one."""
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import groupby, islice
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from app.core.estimate import PastRun
+from app.core.facts import ExecutionFailed, PlanDrafted, QuestionsAnswered, StepsDone
+from app.ledger.engine import OnDatabase
+from app.ledger.schema import facts, plans, runs
+from app.ledger.written import fact_read
+
+MOST_PAST_RUNS = 200
+_MOST_FACTS = 4_000
+_KINDS = ("plan_drafted", "steps_done", "questions_answered", "execution_failed")
+
+
+class History(OnDatabase):
+    """Reading changes nothing."""
+
+    def past_runs(self, template: str) -> tuple[PastRun, ...]:
+        """The newest executions of this template's plans whose cost is known, at most 200; failed ones count as well.
+
+        They are looked for among the newest 4,000 facts about planning and execution, whatever the template.
+        """
+        told = (
+            select(facts.c.run_id, facts.c.body, runs.c.repository_id)
+            .join(runs, runs.c.id == facts.c.run_id)
+            .where(facts.c.kind.in_(_KINDS))
+            .order_by(runs.c.opened_at.desc(), facts.c.run_id, facts.c.seq)
+            .limit(_MOST_FACTS)
+        )
+        with self._database.reading() as connection:
+            found = list(islice(_past(connection.execute(told), template), MOST_PAST_RUNS))
+            made = select(plans.c.digest, plans.c.body).where(plans.c.digest.in_({digest for digest, _ in found}))
+            sizes = {row.digest: _files(row.body) for row in connection.execute(made)}
+        return tuple(PastRun(past.repository_id, past.usd, sizes.get(digest)) for digest, past in found)
+
+
+def _past(told: Iterable[Row[Any]], template: str) -> Iterator[tuple[str, PastRun]]:
+    """Each execution with the digest of its plan."""
+    for _, rows in groupby(told, key=lambda row: row.run_id):
+        of_template: set[str] = set()
+        for row in rows:
+            fact = fact_read(row.body)
+            if isinstance(fact, PlanDrafted) and fact.template is not None and fact.template.name == template:
+                of_template.add(fact.digest)
+            if not isinstance(fact, StepsDone | QuestionsAnswered | ExecutionFailed):
+                continue
+            spent = fact.spent
+            if fact.plan_digest in of_template and spent.calls > 0 and spent.unpriced_calls == 0:
+                yield fact.plan_digest, PastRun(row.repository_id, spent.usd)
+
+
+def _files(body: bytes) -> int | None:
+    estimate = json.loads(body).get("estimate")
+    return None if estimate is None else int(estimate["files"])
