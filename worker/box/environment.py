@@ -23,9 +23,10 @@ from worker.box.tool import ToolFailure, ToolRan, run_tool
 
 PYTHON = "/usr/bin/python3"
 KIND = "python"
-_FORMAT = "1"
+_FORMAT = "2"
 """Part of every digest: to be raised when what is built from the same list changes."""
 _RUNNER = "pytest"
+_VERSION_MODULE = "written_by_the_build.py"
 _RESOLVE_SECONDS = 180.0
 _INSTALL_SECONDS = 300.0
 _REGISTRY_PREFIXES = ("PIP_", "NPM_CONFIG_", "npm_config_")
@@ -159,7 +160,9 @@ def _environment(
     workshop: Workshop, project: Project, directory: Path, packages: tuple[Package, ...]
 ) -> CheckEnvironment:
     source = "/work" if project.source == "." else f"/work/{project.source}"
-    return CheckEnvironment(directory, workshop.python, (source, "/tools/0"), directory.name, packages)
+    links = {f"/work/{path}": f"/tools/0/{_VERSION_MODULE}" for path in project.version_files}
+    pythonpath = (source, "/tools/0")
+    return CheckEnvironment(directory, workshop.python, pythonpath, directory.name, packages, links=links)
 
 
 def _resolve(workshop: Workshop, project: Project) -> tuple[Package, ...]:
@@ -206,7 +209,12 @@ def _install(workshop: Workshop, project: Project, packages: tuple[Package, ...]
 
 
 def _introduce(project: Project, target: Path) -> None:
-    """Says to `importlib.metadata` that the project is installed: its tests import it from the tree."""
+    """Says to `importlib.metadata` that the project is installed: its tests import it from the tree.
+
+    What its build would have written from tags is kept beside the packages, and linked to where it is missing.
+    """
+    if project.version_files:
+        (target / _VERSION_MODULE).write_text(project.version_module())
     if project.name is None:
         return
     place = target / f"{project.name.replace('-', '_')}-{project.version}.dist-info"

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from email.parser import BytesHeaderParser
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from packaging.requirements import InvalidRequirement, Requirement
@@ -17,6 +17,7 @@ TEST_SETS = ("test", "tests", "testing")
 DEVELOPMENT_SETS = ("dev", "develop", "development")
 _LARGEST_FILE = 1024 * 1024
 _UNKNOWN_VERSION = "0"
+_NEWEST = "999.0"
 
 
 class UnreadableProject(Exception):
@@ -28,7 +29,8 @@ class Project:
     """`requirements` are those of the project and of its tests, in normal form, sorted.
 
     `version` is "0" where it is known only to the project's own build. `source` is the folder from which its
-    packages are imported, relative to the tree; "." is the tree itself.
+    packages are imported, relative to the tree; "." is the tree itself. `version_files` are modules that its
+    build would write from the version control's tags; in a tree that was never built they are missing.
     """
 
     name: str | None
@@ -37,6 +39,13 @@ class Project:
     requirements: tuple[str, ...]
     entry_points: tuple[tuple[str, str, str], ...]
     source: str
+    version_files: tuple[str, ...] = ()
+
+    def version_module(self) -> str:
+        """What such a file says. Where the version is known to nobody it is one that no other is newer than."""
+        version = self.version if self.version != _UNKNOWN_VERSION else _NEWEST
+        parts = ", ".join(str(part) for part in Version(version).release)
+        return f"__version__ = version = {version!r}\n__version_tuple__ = version_tuple = ({parts},)\n"
 
 
 def read_project(snapshot: Path) -> Project:
@@ -65,6 +74,7 @@ def read_project(snapshot: Path) -> Project:
         requirements=_normal_requirements(wanted, name, sets),
         entry_points=_entry_points(table, ini),
         source=_source(snapshot, toml, ini),
+        version_files=_version_files(snapshot, toml, call),
     )
 
 
@@ -147,6 +157,25 @@ def _source(snapshot: Path, toml: Mapping[str, Any], ini: configparser.ConfigPar
     return "."
 
 
+def _version_files(snapshot: Path, toml: Mapping[str, Any], call: Mapping[str, Any]) -> tuple[str, ...]:
+    """Those of setuptools-scm and hatch-vcs that the tree does not hold."""
+    tool = _table(toml.get("tool"))
+    hooks = _table(_table(_table(_table(tool.get("hatch")).get("build")).get("hooks")).get("vcs"))
+    tables = (_table(tool.get("setuptools_scm")), _table(call.get("use_scm_version")), hooks)
+    named = [_text(table.get(key)) for table in tables for key in ("version_file", "write_to", "version-file")]
+    found = []
+    for name in filter(None, named):
+        path = PurePosixPath(name)
+        if (
+            path.suffix == ".py"
+            and not path.is_absolute()
+            and ".." not in path.parts
+            and not (snapshot / path).exists()
+        ):
+            found.append(path.as_posix())
+    return tuple(dict.fromkeys(found))
+
+
 def _normal_version(version: str | None) -> str:
     try:
         return str(Version(version or _UNKNOWN_VERSION))
@@ -197,11 +226,22 @@ def _setup_call(path: Path) -> dict[str, Any]:
         return {}
     for node in ast.walk(module):
         if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "setup":
-            return {each.arg: _literal(each.value) for each in node.keywords if each.arg}
+            return {each.arg: _literal(each.value, module) for each in node.keywords if each.arg}
     return {}
 
 
-def _literal(node: ast.expr) -> object:
+def _literal(node: ast.expr, module: ast.Module) -> object:
+    """The value; of a name, the literal that the module gives it where it does so only once."""
+    if isinstance(node, ast.Name):
+        given = [
+            each.value
+            for each in ast.walk(module)
+            if isinstance(each, ast.Assign)
+            and any(isinstance(target, ast.Name) and target.id == node.id for target in each.targets)
+        ]
+        if len(given) != 1 or isinstance(given[0], ast.Name):
+            return None
+        node = given[0]
     try:
         return ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
@@ -227,5 +267,6 @@ def _texts(value: object) -> list[str]:
 
 
 def _lines(value: str) -> list[str]:
-    stripped = (line.strip() for line in value.splitlines())
+    """Without what stands behind a mark of its own, as setuptools reads such lists."""
+    stripped = (line.partition(" #")[0].strip() for line in value.splitlines())
     return [line for line in stripped if line and not line.startswith("#")]

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from worker.box.command import Ran
 
-TRACERS = Path(__file__).with_name("tracers")
+INSIDE = Path(__file__).with_name("inside")
 """The folder to mount and, for Python, to put first on PYTHONPATH."""
 
 NODE_TRACER = "node_trail.mjs"
+SESSION_RUNNER = "session.py"
 _NAME_CHARACTERS = 200
 _MOST_CALLS = 10**12
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.box.box import Box, Command, Ran
+from worker.box.box import Box, Command, Profile, Ran
 from worker.box.checks import PYTEST, Ground, command_for, discover
 from worker.box.environment import (
     CheckEnvironment,
@@ -93,6 +93,21 @@ def test_a_projects_tests_find_their_needs_in_the_box(box: Box, project: Path, w
     assert result.exit_status == 0, result.output.decode()
     words = [*PYTEST[3:], "tests/test_thing.py"]
     assert result.output.decode() == f"runner 3.1 42 needed 2.0 {words!r}\n"
+
+
+@pytest.mark.needs_userns
+def test_a_module_that_only_the_build_would_write_is_in_the_copy_and_not_in_the_tree(
+    box: Box, project: Path, workshop: Workshop
+) -> None:
+    with (project / "pyproject.toml").open("a") as file:
+        file.write('[tool.setuptools_scm]\nversion_file = "src/thing/_version.py"\n')
+    environment = build_environment(project, workshop)
+    assert isinstance(environment, CheckEnvironment), str(environment)
+    words = ("/usr/bin/python3", "-c", "from thing._version import version, version_tuple as t; print(version, t)")
+    command = Command(words, 20, Profile.TEST, environment.variables, (environment.directory,), links=environment.links)
+    result = box.run(project, command)
+    assert isinstance(result, Ran) and result.output == b"3.1 (3, 1)\n", result
+    assert not (project / "src/thing/_version.py").exists()
 
 
 def assert_sealed(directory: Path) -> None:

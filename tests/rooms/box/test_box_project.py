@@ -66,7 +66,8 @@ package_dir =
     = lib
 install_requires =
     one
-    two>1
+    # nothing
+    two>1 # since two 1.1
 [options.extras_require]
 testing = three
 [options.entry_points]
@@ -138,3 +139,30 @@ def test_links_are_not_followed_for_what_is_read(tmp_path: Path) -> None:
     (tree / "src").symlink_to(outside)
     project = read_project(tree)
     assert project.name is None and project.source == "."
+
+
+def test_a_list_that_setup_py_names_is_found_where_it_is_given_once(tmp_path: Path) -> None:
+    text = "from setuptools import setup\nNEEDS = ['one', 'two>1']\ndef main():\n    setup(install_requires=NEEDS)\n"
+    assert read_project(written(tmp_path, setup_py=text)).requirements == ("one", "two>1")
+    (tmp_path / "setup.py").write_text(text + "NEEDS = []\n")
+    assert read_project(tmp_path).requirements == ()
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("pyproject_toml", '[tool.setuptools_scm]\nwrite_to = "src/a/_version.py"\n'),
+    ("pyproject_toml", '[tool.setuptools_scm]\nversion_file = "src/a/_version.py"\n'),
+    ("pyproject_toml", '[tool.hatch.build.hooks.vcs]\nversion-file = "src/a/_version.py"\n'),
+    ("setup_py", 'setup(use_scm_version={"write_to": "src/a/_version.py"})\n'),
+])  # fmt: skip
+def test_a_module_that_only_the_build_would_write_is_known(name: str, text: str, tmp_path: Path) -> None:
+    written(tmp_path, **{name: text})
+    assert read_project(tmp_path).version_files == ("src/a/_version.py",)
+    (tmp_path / "src/a").mkdir(parents=True)
+    (tmp_path / "src/a/_version.py").write_text("version = '1'\n")
+    assert read_project(tmp_path).version_files == ()
+
+
+@pytest.mark.parametrize("path", ["../out.py", "/etc/out.py", "a/version.txt"])
+def test_a_module_outside_the_tree_is_nobodys(path: str, tmp_path: Path) -> None:
+    text = f'[tool.setuptools_scm]\nwrite_to = "{path}"\n'
+    assert read_project(written(tmp_path, pyproject_toml=text)).version_files == ()

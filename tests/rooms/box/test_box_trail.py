@@ -13,7 +13,7 @@ from tests.conftest import leave_out
 from worker.box.box import Box, Command, Ended, Profile, Ran
 from worker.box.command import Ran as Result
 from worker.box.profiles import limits_of
-from worker.box.trail import TRACERS, Trail, read_trail
+from worker.box.trail import INSIDE, Trail, read_trail
 
 PATHS = frozenset({"pkg/__init__.py", "pkg/core.py", "lib/top.js", "lib/deep.js"})
 CORE = """
@@ -55,7 +55,7 @@ def traced(box: Box, project: Path, tmp_path: Path) -> Traced:
         (snippet / "reproduction.py").write_text(text)
         words = ("/usr/bin/python3", "/tools/1/reproduction.py")
         path = {"PYTHONPATH": "/tools/0:/work"}
-        ran = box.run(project, Command(words, seconds, Profile.REPRO, path, (TRACERS, snippet), trail=True))
+        ran = box.run(project, Command(words, seconds, Profile.REPRO, path, (INSIDE, snippet), trail=True))
         assert isinstance(ran, Ran), ran
         return ran, read_trail(ran, PATHS)
 
@@ -176,7 +176,7 @@ class TestInTheBox:
 
     def test_the_tracer_says_nothing_where_nobody_listens(self, box: Box, project: Path) -> None:
         words = ("/usr/bin/python3", "-c", "import pkg; print(pkg.top())")
-        ran = box.run(project, Command(words, 20, Profile.REPRO, {"PYTHONPATH": "/tools/0:/work"}, (TRACERS,)))
+        ran = box.run(project, Command(words, 20, Profile.REPRO, {"PYTHONPATH": "/tools/0:/work"}, (INSIDE,)))
         assert isinstance(ran, Ran) and (ran.exit_status, ran.output, ran.trail) == (0, b"0\n", b"")
 
 
@@ -206,7 +206,7 @@ def test_functions_of_a_javascript_program_are_told(
     (tmp_path / "snippet").mkdir()
     (tmp_path / "snippet" / "reproduction.cjs").write_text(JAVASCRIPT[case])
     words = ("/usr/bin/node", "/tools/0/node_trail.mjs", "/usr/bin/node", "/tools/1/reproduction.cjs")
-    ran = box.run(tree, Command(words, 20, Profile.REPRO, {}, (TRACERS, tmp_path / "snippet"), trail=True))
+    ran = box.run(tree, Command(words, 20, Profile.REPRO, {}, (INSIDE, tmp_path / "snippet"), trail=True))
     assert isinstance(ran, Ran) and ran.exit_status == status, ran.output.decode()
     trail = read_trail(ran, PATHS)
     assert [(one.path, one.function, one.line) for one in trail.passed] == [
@@ -240,5 +240,5 @@ def test_whatever_stands_on_a_trail_it_is_read_without_an_error(said: bytes) -> 
 
 
 def test_the_folder_of_the_tracers_holds_nothing_that_a_program_could_import_by_accident() -> None:
-    names = {path.name for path in TRACERS.iterdir() if path.name != "__pycache__"}
-    assert names == {"__init__.py", "usercustomize.py", "node_trail.mjs"}
+    names = {path.name for path in INSIDE.iterdir() if path.name != "__pycache__"}
+    assert names == {"__init__.py", "usercustomize.py", "node_trail.mjs", "session.py"}

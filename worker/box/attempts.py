@@ -1,0 +1,106 @@
+"""What an issue itself shows how to run, made into reproductions without a model."""
+
+import ast
+import builtins
+from collections.abc import Sequence
+from dataclasses import replace
+
+from worker.box.project import Project
+from worker.box.reproduction import Reproduction, Way, of_snippet, own_command
+from worker.box.snippets import Snippet, commands_in, snippets_in
+
+MOST = 4
+"""Attempts for one issue."""
+
+
+def attempts(text: str, project: Project) -> tuple[Reproduction, ...]:
+    """The issue's own reproductions, the plainest first: commands of the project, tests, programs in turn.
+
+    Where nothing in it speaks of the project, the project's own command is tried on its files: what it shows is
+    then what a formatter, a linter or a compiler was given.
+    """
+    snippets = snippets_in(text)
+    python = _named([one for one in snippets if one.language == "python"])
+    found = list(_by_commands(text, python, project))
+    tests = {name: code for name, code in python.items() if _is_test(name, code)}
+    rest = {name: code for name, code in python.items() if name not in tests and name != "conftest.py"}
+    if tests:
+        found.append(Reproduction("python", {**python}, Way.TESTS))
+    if rest:
+        found.append(Reproduction("python", rest, Way.SESSION))
+    found += [of_snippet(one.language, one.code) for one in snippets if one.language != "python"]
+    command = own_command((project.name or "",), project)
+    if python and command is not None and not any(_speaks_of(code, project) for code in python.values()):
+        found.insert(0, Reproduction("python", python, Way.PROGRAM, (*command, *python)))
+    return tuple(found[:MOST])
+
+
+def with_imports(reproduction: Reproduction, imports: Sequence[str]) -> Reproduction:
+    """The reproduction with these imports before its programs, or before each of its files of tests."""
+    if not imports or reproduction.language != "python" or reproduction.way is Way.PROGRAM:
+        return reproduction
+    if reproduction.way is Way.TESTS:
+        lines = "".join(f"{line}\n" for line in imports)
+        return replace(reproduction, files={name: lines + code for name, code in reproduction.files.items()})
+    # Each in a cell of its own: what one of them lacks is no reason to do without the others.
+    cells = {f"import_{number}.py": f"{line}\n" for number, line in enumerate(imports, 1)}
+    return replace(reproduction, way=Way.SESSION, files={**cells, **reproduction.files})
+
+
+def unbound_names(code: str) -> tuple[str, ...]:
+    """Names that a program reads and nobody gives it, in their order. Nothing for what cannot be parsed."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
+    given = set(dir(builtins)) | {"__file__", "__name__"}
+    read: dict[str, None] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            read[node.id] = None
+        elif isinstance(node, ast.Name):
+            given.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            given.add(node.name)
+        elif isinstance(node, ast.alias):
+            given.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, ast.arg):
+            given.add(node.arg)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            given.add(node.name)
+    return tuple(name for name in read if name not in given)
+
+
+def _named(snippets: Sequence[Snippet]) -> dict[str, str]:
+    named: dict[str, str] = {}
+    for number, one in enumerate(snippets, 1):
+        test = "test_" if next(iter(of_snippet("python", one.code).files)).startswith("test_") else ""
+        name = one.name if one.name.endswith(".py") and one.name not in named else f"{test}reproduction_{number}.py"
+        named[name] = one.code
+    return named
+
+
+def _is_test(name: str, code: str) -> bool:
+    return name != "conftest.py" and of_snippet("python", code).way is Way.TESTS
+
+
+def _by_commands(text: str, python: dict[str, str], project: Project) -> list[Reproduction]:
+    """Commands of the project that name a file of the issue, or nothing that they would have to find."""
+    found = []
+    for words in commands_in(text):
+        command = own_command(words, project)
+        if command is None:
+            continue
+        wanted = [word for word in command[1:] if not word.startswith("-") and word.endswith(".py")]
+        files = dict(python)
+        if len(wanted) == 1 and wanted[0] not in files and len(files) == 1:
+            files = {wanted[0].rpartition("/")[2]: next(iter(files.values()))}
+        if all(word.rpartition("/")[2] in files for word in wanted):
+            found.append(Reproduction("python", files, Way.PROGRAM, command))
+    # The more a command says, the more of what matters it goes through.
+    return sorted(found, key=lambda one: -len(one.words))
+
+
+def _speaks_of(code: str, project: Project) -> bool:
+    own = (project.name or "").replace("-", "_").lower()
+    return bool(own) and own in code.lower()
