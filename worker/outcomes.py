@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from worker.evidence.trace import CalledOff
 from worker.github.errors import (
     Archived,
     Conflict,
@@ -64,7 +65,14 @@ class Void:
     remedy: str
 
 
-Outcome = Wait | Retry | Abandon | Void
+@dataclass(frozen=True)
+class Drop:
+    """It was no longer wanted, so it was left where it was; the run has gone on without it."""
+
+    reason: str
+
+
+Outcome = Wait | Retry | Abandon | Void | Drop
 
 
 class MustWait(Exception):
@@ -80,6 +88,8 @@ def outcome_of(error: Exception) -> Outcome:
     match error:
         case MustWait():
             return error.wait
+        case CalledOff():
+            return Drop(str(error))
         case MintDenied(voided=True):
             return Void(error.reason, error.remedy)
         case MintDenied() if error.retry_after is not None:
@@ -90,10 +100,8 @@ def outcome_of(error: Exception) -> Outcome:
             return Wait(MINT_SECONDS, str(error))
         case GitHubError():
             return _of_github(error)
-        case ModelUnavailable():
-            return Wait(error.retry_after_seconds or MODEL_SECONDS, error.reason)
         case ModelError():
-            return Abandon(error.reason)
+            return _of_model(error)
         case UnsafeTree():
             return Abandon(f"The repository cannot be worked on: {error}")
         case RepositoryMissing() | AccessDenied() | CommitMissing():
@@ -102,6 +110,12 @@ def outcome_of(error: Exception) -> Outcome:
             return Retry(str(error))
         case _:
             return Retry(f"An error that nobody expected ({type(error).__name__}).", unexpected=True)
+
+
+def _of_model(error: ModelError) -> Outcome:
+    if isinstance(error, ModelUnavailable):
+        return Wait(error.retry_after_seconds or MODEL_SECONDS, error.reason)
+    return Abandon(error.reason)
 
 
 def _of_github(error: GitHubError) -> Outcome:

@@ -175,7 +175,7 @@ class Shop:
         threading.Thread(target=warm, name="warm", daemon=True).start()
 
     def model(self, name: str, role: str, trace: Trace) -> "Model":
-        """A model in a role; each of its billed replies becomes a span."""
+        """A model in a role; each of its billed replies becomes a span, and none is asked for once nobody wants it."""
         from worker.model.client import Access, Model
 
-        return Model(Access(self.models.api_key, self.models.base_url), name, trace.replied(role))
+        return Model(Access(self.models.api_key, self.models.base_url), name, trace.replied(role), trace.must_be_wanted)

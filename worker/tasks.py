@@ -2,6 +2,7 @@
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -13,7 +14,7 @@ from app.core.span import SpanKind
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim, Recorded
 from worker.evidence.trace import Trace
-from worker.outcomes import Abandon, Held, Outcome, Retry, Void, Wait, outcome_of
+from worker.outcomes import Abandon, Drop, Held, Outcome, Retry, Void, Wait, outcome_of
 from worker.shop import Done, Shop
 from worker.watching import Watch
 
@@ -22,6 +23,9 @@ MOST_FAULTS = 5
 
 MOST_WAITS = 400
 """Times that one effect may wait for something outside before it is abandoned with words."""
+
+WANTED_SECONDS = 1.0
+"""How often it is asked whether work in hand is still wanted."""
 
 _LOG = logging.getLogger("countersign.tasks")
 
@@ -35,7 +39,7 @@ def work(shop: Shop, effect_id: int) -> None:
         _conclude(shop, claim, Abandon(f"It was tried {MOST_FAULTS} times and did not end well; the log says how."))
         return
     trace = Trace(claim.run, shop.belt)
-    with _lease_kept(shop, claim):
+    with _lease_kept(shop, claim, trace):
         try:
             with trace.noting(SpanKind.EFFECT, claim.effect.kind):
                 facts, outcome = _duties(shop.belt)[type(claim.effect)](shop, claim, trace)
@@ -98,6 +102,8 @@ def _settle(shop: Shop, claim: Claim, facts: Sequence[Fact], outcome: str) -> No
 def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
     """What a failure leads to; every way is recorded."""
     match decided:
+        case Drop(reason):
+            _settle(shop, claim, [], f"called off: {reason}")
         case Void():
             _settle(shop, claim, _voided(claim, decided, shop.clock()), f"approval voided: {decided.reason}")
         case Held(seconds, reason):
@@ -134,16 +140,27 @@ def _hold(shop: Shop, claim: Claim, held: Held) -> None:
 
 
 @contextmanager
-def _lease_kept(shop: Shop, claim: Claim) -> Iterator[None]:
-    """The lease is renewed while the block runs, from a thread of its own, since a model call takes minutes."""
-    over = threading.Event()
+def _lease_kept(shop: Shop, claim: Claim, trace: Trace) -> Iterator[None]:
+    """The lease is renewed while the block runs, from a thread of its own, since a model call takes minutes.
 
-    def renew() -> None:
-        while not over.wait(shop.settings.lease.total_seconds() / 3):
-            if isinstance(shop.ledger.renew(claim, shop.clock(), shop.settings.lease), Refused):
+    The same thread asks whether the work is still wanted: a cancelled run stops within seconds, and so does a holder
+    whom somebody surpassed.
+    """
+    over = threading.Event()
+    term = shop.settings.lease.total_seconds() / 3
+
+    def keep() -> None:
+        due = time.monotonic() + term
+        while not over.wait(min(term, WANTED_SECONDS)):
+            verdict = shop.ledger.wanted(claim)
+            if not isinstance(verdict, Refused) and time.monotonic() >= due:
+                renewed = shop.ledger.renew(claim, shop.clock(), shop.settings.lease)
+                verdict, due = renewed if isinstance(renewed, Refused) else verdict, time.monotonic() + term
+            if isinstance(verdict, Refused):
+                trace.call_off(str(verdict))
                 return
 
-    thread = threading.Thread(target=renew, name=f"lease of {claim.effect_id}", daemon=True)
+    thread = threading.Thread(target=keep, name=f"lease of {claim.effect_id}", daemon=True)
     thread.start()
     try:
         yield

@@ -10,9 +10,9 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, 
 from app.core.belts import Belt
 from app.core.facts import EffectAbandoned, Fact
 from app.core.owed import still_owed
-from app.core.verdict import Refused
+from app.core.verdict import Refused, Verdict
 from app.ledger.engine import OnDatabase
-from app.ledger.folding import Living, locked, taken
+from app.ledger.folding import Living, facts_of, folded, locked, taken
 from app.ledger.outcomes import Claim, DebtView, Recorded
 from app.ledger.schema import effects, runs
 from app.ledger.written import effect_read
@@ -69,6 +69,14 @@ class Claims(OnDatabase):
             return replace(claim, lease_until=now + lease)
 
         return self._database.writing(work)
+
+    def wanted(self, claim: Claim) -> Verdict:
+        """Whether what is being done is still to be done: the claim is held, and the run needs its effect."""
+        with self._database.reading() as connection:
+            held = connection.scalar(select(effects.c.id).where(_held_by(claim)))
+            if held is None:
+                return SURPASSED
+            return still_owed(claim.effect, folded(claim.run, facts_of(connection, claim.run)))
 
     def settle(self, claim: Claim, facts: Sequence[Fact], outcome: str, now: datetime) -> Recorded | Refused:
         """The effect is done: its facts count and it is settled, both or neither.

@@ -6,7 +6,7 @@ from app.core import facts as f
 from app.core.belts import Belt
 from app.core.effects import DraftPlan, LookUpAuthority
 from app.core.run import Wanted
-from app.core.verdict import Refused
+from app.core.verdict import Allowed, Refused
 from app.ledger.outcomes import Claim, EffectView, Recorded
 from app.ledger.store import Ledger
 from tests.fakes.deliveries import LEASE, Told
@@ -86,6 +86,23 @@ def test_a_renewed_lease_keeps_others_out(told: Told) -> None:
     assert isinstance(renewed, Claim)
     assert renewed.lease_until == later + LEASE
     assert isinstance(told.ledger.claim(ring.effect_id, Belt.PUBLISHER, later + timedelta(seconds=2), LEASE), Refused)
+
+
+def test_what_is_in_hand_is_wanted_until_the_run_goes_on_without_it(told: Told) -> None:
+    [ring] = told.labelled().rings
+    claim = told.ledger.claim(ring.effect_id, Belt.PUBLISHER, told.now, LEASE)
+    assert isinstance(claim, Claim)
+    assert isinstance(told.ledger.wanted(claim), Allowed)
+    told.ledger.record(claim.run, f.IssueEnded(at=told.now, how="closed", person=MIRA))
+    assert isinstance(told.ledger.wanted(claim), Refused)
+
+
+def test_what_somebody_else_took_over_is_not_wanted_of_the_one_before(told: Told) -> None:
+    [ring] = told.labelled().rings
+    old = told.ledger.claim(ring.effect_id, Belt.PUBLISHER, told.now, LEASE)
+    new = told.ledger.claim(ring.effect_id, Belt.PUBLISHER, told.now + LEASE, LEASE)
+    assert isinstance(old, Claim) and isinstance(new, Claim)
+    assert isinstance(told.ledger.wanted(old), Refused) and isinstance(told.ledger.wanted(new), Allowed)
 
 
 def test_settling_records_the_facts_and_rings_for_what_follows(told: Told) -> None:

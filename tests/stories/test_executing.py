@@ -3,12 +3,16 @@
 Most stories use the template for documentation, whose plans may hold any step and one check that must pass.
 """
 
+import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app.core.belts import Belt
 from app.core.run import Approved, Closed, Published
 from tests.fakes.greeting import FILES, STEP_1, calls, script, stepping, submitting
 from tests.fakes.household import Furnishing
@@ -329,3 +333,65 @@ def test_a_check_environment_that_cannot_be_prepared_keeps_the_plan_waiting(make
     story.mira.says("/cancel")
     story.wait_out()
     story.ends(Closed, "cancelled")
+
+
+# -- calling off --------------------------------------------------------------------------------------------------
+
+
+def sleepers() -> list[int]:
+    """Processes of the check below that are alive."""
+    found = []
+    for place in Path("/proc").iterdir():
+        with suppress(OSError):
+            if place.name.isdigit() and (place / "cmdline").read_bytes() == b"sleep\x00317\x00":
+                found.append(int(place.name))
+    return found
+
+
+def waited_for(what: Callable[[], Any]) -> None:
+    until = time.monotonic() + 30
+    while not what():
+        assert time.monotonic() < until, "it does not come"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("way", ["/cancel", "the label is removed", "the issue is closed"])
+def test_a_run_that_is_called_off_ends_the_check_that_is_running(make_story: Making, way: str) -> None:
+    story = make_story(files=FILES | {"Makefile": "test:\n\tsleep 317\n"})
+    story.mira.labels()
+    story.plan_is_read()
+    story.away.add(Belt.EXECUTOR)
+    story.mira.says("/approve")
+    worker = threading.Thread(target=story.crank_once, args=(Belt.EXECUTOR,))
+    story.away.clear()
+    worker.start()
+    waited_for(sleepers)
+    match way:
+        case "/cancel":
+            story.mira.says("/cancel")
+        case "the label is removed":
+            story.mira.unlabels()
+        case _:
+            story.mira.closes_the_issue()
+    story.read_status("Ended (cancelled)")
+    worker.join(20)
+    assert not worker.is_alive() and sleepers() == []
+    (effect,) = (one for one in story.view().effects if one.effect.kind == "execute")
+    assert effect.outcome.startswith("called off: no approval of this plan stands any more")
+    nothing_was_pushed(story)
+    story.ends(Closed)
+
+
+def test_a_planner_that_is_called_off_asks_no_model_again(make_story: Making) -> None:
+    story = make_story(script(planning(calls(("list_files", {}), delay=2.5), calls(("submit_plan", PLAN)))))
+    story.away.add(Belt.PLANNER)
+    story.mira.labels()
+    story.away.clear()
+    worker = threading.Thread(target=story.crank_once, args=(Belt.PLANNER,))
+    worker.start()
+    waited_for(lambda: story.model.requests)
+    story.away.add(Belt.PLANNER)
+    story.mira.says("/cancel")
+    worker.join(20)
+    assert not worker.is_alive() and len(story.model.requests) == 1
+    story.ends(Closed, "Ended (cancelled)")

@@ -104,11 +104,12 @@ class Prover:
         if command.argv != check.argv:
             return Refused(f"The check {check.name} is another command here than the one that was approved.")
         with self.trace.noting(SpanKind.CHECK, f"{check.name} ({when})") as noted:
-            ran = self.box.run(ground.snapshot, command)
+            ran = self.box.run(ground.snapshot, command, self.trace.wanted)
             if isinstance(ran, BoxUnavailable):
                 noted.outcome = "no box"
                 raise BoxLost(ran)
             noted.outcome = f"exit {ran.exit_status}" if ran.exit_status is not None else str(ran.ended)
+        self.trace.must_be_wanted()
         return self._told(check, when, ran)
 
     def _told(self, check: Check, when: When, ran: Ran) -> CheckRun:

@@ -78,8 +78,10 @@ class Box:
         self._stage: Staging | None = None
         self._lock = threading.RLock()
 
-    def run(self, tree: Path, command: Command) -> Ran | BoxUnavailable:
+    def run(self, tree: Path, command: Command, wanted: Callable[[], bool] = lambda: True) -> Ran | BoxUnavailable:
         """What the command did with the tree at `/work`, or why it could not start.
+
+        It is ended soon after `wanted` answers no.
 
         `tree` was exported by trusted code and holds no `.git`. When this returns no process of the command is
         alive, and only a write profile has changed the tree's content. Where this process is root the tree is
@@ -106,7 +108,7 @@ class Box:
                     give(work, self._account)
                 else:
                     make_readable(work)
-            launch = self._launch(command, work, tools, handed)
+            launch = replace(self._launch(command, work, tools, handed), wanted=wanted)
             return supervise(_with_trail(launch, handed) if command.trail else launch)
 
     def _reachable_tree(self, tree: Path, profile: Profile, stack: ExitStack) -> Path:

@@ -70,6 +70,7 @@ class Ended(StrEnum):
     PIDS = "pids"
     OUTPUT = "output"
     DISK = "disk"
+    CALLED_OFF = "called off"
 
 
 @dataclass(frozen=True, slots=True)

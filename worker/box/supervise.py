@@ -35,7 +35,7 @@ class Launch:
 
     `words` is its argument array up to `--`; `inside` follows. `mark` is the line that the first step says
     before it becomes the command. `used_disk` measures the tree of a writable run, in bytes. `trail` is this side's
-    end of the command's trail; it does not block.
+    end of the command's trail; it does not block. Once `wanted` answers no, the command is ended.
     """
 
     words: tuple[str, ...]
@@ -48,6 +48,7 @@ class Launch:
     startup_seconds: float
     used_disk: Callable[[], int] | None = None
     trail: int | None = None
+    wanted: Callable[[], bool] = lambda: True
 
 
 class _SetupFailed(Exception):
@@ -320,6 +321,8 @@ class _Watch:
             self._ended = Ended.PIDS
         elif seen.resident_bytes > limits.memory_bytes and proportional_bytes(seen.processes) > limits.memory_bytes:
             self._ended = Ended.MEMORY
+        elif not self._launch.wanted():
+            self._ended = Ended.CALLED_OFF
         elif self._launch.used_disk is not None and self._launch.used_disk() > limits.work_bytes:
             self._ended = Ended.DISK
 

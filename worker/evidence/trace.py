@@ -13,6 +13,10 @@ from app.core.span import Span, SpanKind
 from worker.model.words import Reply
 
 
+class CalledOff(Exception):
+    """What was being done is no longer wanted: a person or a fact ended the need for it."""
+
+
 @dataclass(slots=True)
 class Noted:
     """How something ended; set by the one who does it."""
@@ -23,15 +27,33 @@ class Noted:
 
 @dataclass(slots=True)
 class Trace:
-    """Collects spans for one run and belt. `step` is the plan's step that is being carried out, 0 for none."""
+    """Collects spans for one run and belt. `step` is the plan's step that is being carried out, 0 for none.
+
+    Every noted act begins only while the work is wanted: once it was called off, from whatever thread, the next one
+    raises `CalledOff`.
+    """
 
     run: str
     belt: Belt
     plan_version: int = 0
     plan_digest: str = ""
     step: int = 0
+    _called_off: str = ""
     _spans: list[Span] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def call_off(self, reason: str) -> None:
+        """The work is no longer wanted; the first reason stays."""
+        self._called_off = self._called_off or reason
+
+    def wanted(self) -> bool:
+        """False once the work was called off."""
+        return not self._called_off
+
+    def must_be_wanted(self) -> None:
+        """Raises `CalledOff` once the work was called off."""
+        if self._called_off:
+            raise CalledOff(self._called_off)
 
     def replied(self, role: str) -> Callable[[Reply], None]:
         """A listener that notes each billed reply of the model in this role."""
@@ -61,7 +83,8 @@ class Trace:
 
     @contextmanager
     def noting(self, kind: SpanKind, name: str) -> Iterator[Noted]:
-        """A span for what the block does; an exception is its outcome and goes on."""
+        """A span for what the block does; an exception is its outcome and goes on. Raises `CalledOff` instead of it."""
+        self.must_be_wanted()
         noted, began_at, began = Noted(), datetime.now(UTC), time.monotonic()
         try:
             yield noted

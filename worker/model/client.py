@@ -88,14 +88,16 @@ class Access:
     first_wait_seconds: float = 1.0
 
 
-def _nobody(_: Reply) -> None:
-    """Nobody listens."""
+_Listener = Callable[[Reply], None]
 
 
 class Model:
-    """One named model behind one access. `on_reply` hears every billed reply once, before the caller does."""
+    """One named model behind one access. `on_reply` hears every billed reply once, before the caller does; what
+    `before` raises ends an `ask` before a request is sent."""
 
-    def __init__(self, access: Access, name: str, on_reply: Callable[[Reply], None] = _nobody) -> None:
+    def __init__(
+        self, access: Access, name: str, on_reply: _Listener = lambda _: None, before: Callable[[], None] = lambda: None
+    ) -> None:
         """Raises `ModelMisconfigured` where the key or the name is missing."""
         if not access.api_key.strip():
             raise ModelMisconfigured(
@@ -106,18 +108,20 @@ class Model:
         self.name = name
         self._access = access
         self._on_reply = on_reply
+        self._before = before
         self._client = _client(access.api_key, access.base_url, access.timeout_seconds)
         self._may_be_strict = True
 
     def ask(self, system: str, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Reply:
         """One billed reply, or a `ModelError`. Costs money: ask the meter first, charge `Reply.spent` afterwards.
 
-        The tools and `system` are marked as a cacheable prefix, and so is what is `fixed` in a message; once a
-        conversation has begun (more than one message), so is its last message. `max_tokens` limits the reply, thinking
-        included.
+        The tools and `system` are marked as a cacheable prefix, and so are the first and the last of the blocks
+        `before` a text; once a conversation has begun (more than one message), so is its last message. `max_tokens`
+        limits the reply, thinking included.
         """
         attempt = _Attempts(self._access)
         while True:
+            self._before()
             attempt.begin()
             try:
                 raw = self._send(self._body(system, messages, tools, max_tokens))
@@ -241,9 +245,11 @@ def _tool(tool: Tool) -> dict[str, object]:
 
 def _message(message: Message) -> dict[str, object]:
     match message:
-        case UserText(text, fixed):
-            before = [{"type": "text", "text": fixed, "cache_control": _CACHED}] if fixed else []
-            return {"role": "user", "content": [*before, {"type": "text", "text": text}]}
+        case UserText(text, before):
+            blocks: list[dict[str, object]] = [{"type": "text", "text": one} for one in before]
+            for place in {0, len(blocks) - 1} if blocks else ():
+                blocks[place]["cache_control"] = _CACHED
+            return {"role": "user", "content": [*blocks, {"type": "text", "text": text}]}
         case AssistantTurn(reply):
             return {"role": "assistant", "content": list(reply.content)}
         case ToolResults(results):
