@@ -80,15 +80,17 @@ def split(body: str, limit: int = MAX_BODY) -> tuple[str, ...]:
     parts: list[str] = []
     lines: list[str] = []
     size, fence = 0, ""
-    for line in _short_lines(body, limit // 2):
-        closing = len(_closing(fence)) + 1 if fence else 0
+    # A quarter for a fence, for a line and for the closing each: so a part has room for all three.
+    for line in _short_lines(body, limit // 4):
+        after = _fence_after(fence, line)
+        closing = len(_closing(after)) + 1 if after else 0
         if lines and size + len(line) + 1 + closing > limit:
             parts.append("\n".join([*lines, _closing(fence)] if fence else lines))
             lines = [fence] if fence else []
             size = len(fence) + 1 if fence else 0
         lines.append(line)
         size += len(line) + 1
-        fence = _fence_after(fence, line)
+        fence = after
     parts.append("\n".join([*lines, _closing(fence)] if fence else lines))
     return tuple(parts)
 

@@ -35,6 +35,7 @@ from app.core.facts import (
     QuestionsAnswered,
     RepositoryEnded,
     Said,
+    SplitProposed,
     StepsDone,
     ThumbSeen,
 )
@@ -76,6 +77,8 @@ def _table() -> Mapping[tuple[type, type], Transition]:
         ((Wanted, Proposed), PlanDrafted, working.plan_drafted),
         ((Wanted,), PlanNotPossible, working.plan_not_possible),
         ((Proposed,), PlanNotPossible, working.revision_not_possible),
+        ((Wanted,), SplitProposed, working.split_proposed),
+        ((Proposed,), SplitProposed, working.revision_too_large),
         ((Wanted, Proposed), InputNeeded, working.input_needed),
         (_ANY, Said, working.said),
         ((Approved,), StepsDone, working.steps_done),

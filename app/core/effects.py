@@ -9,6 +9,7 @@ from app.core.belts import EffectKind
 from app.core.issue import Person
 from app.core.plan import Sha256
 from app.core.run import Part
+from app.core.split import Split
 
 
 class Purpose(StrEnum):
@@ -34,6 +35,7 @@ class Slot(StrEnum):
 
     STATUS = "status"
     PLAN = "plan"
+    SPLIT = "split"
     REPLY = "reply"
     REPORT = "report"
 
@@ -78,6 +80,15 @@ class PlanSaying(Part):
     version: int
 
 
+class SplitSaying(Part):
+    """How an issue that is too much for one plan could be cut, as texts to copy."""
+
+    slot: Literal[Slot.SPLIT] = Slot.SPLIT
+    version: int
+    """The plan version in whose place it stands."""
+    split: Split
+
+
 class ReportSaying(Part):
     """What came of a plan that answers questions, kept under this reference."""
 
@@ -107,7 +118,9 @@ class ReplySaying(Part):
     remedy: str = ""
 
 
-Saying = Annotated[StatusSaying | PlanSaying | ReplySaying | ReportSaying, Field(discriminator="slot")]
+Saying = Annotated[
+    StatusSaying | PlanSaying | SplitSaying | ReplySaying | ReportSaying, Field(discriminator="slot")
+]
 
 
 class Say(_Effect):

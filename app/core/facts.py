@@ -13,6 +13,7 @@ from app.core.issue import Person
 from app.core.plan import CommitId, Sha256, TemplatePin
 from app.core.policy import Policy
 from app.core.run import Part, PlanPart, PullRequest, Request
+from app.core.split import Split
 
 
 class _Fact(Part):
@@ -175,6 +176,16 @@ class PlanNotPossible(_Fact):
     template: TemplatePin | None = None
 
 
+class SplitProposed(_Fact):
+    """The planner found that the issue is too much for one plan, and how it could be cut. Nothing is opened."""
+
+    kind: Literal["split_proposed"] = "split_proposed"
+    version: int
+    split: Split
+    spent: Spent
+    template: TemplatePin | None = None
+
+
 class InputNeeded(_Fact):
     """The planner needs to know something that only the issue's author can say."""
 
@@ -301,6 +312,7 @@ Fact = Annotated[
     | AuthorityFound
     | PlanDrafted
     | PlanNotPossible
+    | SplitProposed
     | InputNeeded
     | Said
     | StepsDone

@@ -110,6 +110,7 @@ class ClosedReason(StrEnum):
     SUPERSEDED = "superseded"
     CANCELLED = "cancelled"
     STALE = "stale"
+    TOO_LARGE = "too_large"
     FAILED = "failed"
     REPORTED = "reported"
 

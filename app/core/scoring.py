@@ -5,8 +5,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from app.core.facts import DraftOpened, Fact, InputNeeded, PlanDrafted, PlanNotPossible
+from app.core.facts import DraftOpened, Fact, InputNeeded, PlanDrafted, PlanNotPossible, SplitProposed
 from app.core.run import Closed, State
+
+_ENDS_OF_PLANNING = PlanDrafted | PlanNotPossible | SplitProposed | InputNeeded
 
 
 @dataclass(slots=True)
@@ -36,7 +38,7 @@ def score(histories: Iterable[tuple[Sequence[Fact], State]]) -> tuple[Score, ...
     """Scores by name and version. Runs that were never planned by a known version are left out."""
     scores: dict[tuple[str, str], Score] = {}
     for facts, state in histories:
-        planned = [fact for fact in facts if isinstance(fact, PlanDrafted | PlanNotPossible | InputNeeded)]
+        planned = [fact for fact in facts if isinstance(fact, _ENDS_OF_PLANNING)]
         pins = [fact.template for fact in planned if fact.template is not None]
         if not pins:
             continue

@@ -5,7 +5,7 @@ from typing import Any
 from app.core import facts as f
 from app.core.budget import Spent
 from app.core.digest import text_digest
-from app.core.effects import OpenDraft, PlanSaying, ReplyTopic, ReportSaying, Say, Slot
+from app.core.effects import OpenDraft, PlanSaying, ReplyTopic, ReportSaying, Say, Slot, SplitSaying
 from app.core.move import (
     Move,
     Stay,
@@ -128,6 +128,36 @@ def revision_not_possible(state: Proposed, fact: f.PlanNotPossible) -> Move | St
     if (unasked := _unasked(state, fact.version)) is not None:
         return unasked
     return _revision_failed(state, Refused(fact.reason, fact.remedy), fact.spent)
+
+
+def split_proposed(state: Wanted, fact: f.SplitProposed) -> Move | Stay:
+    """No plan is made of it; the run ends with the pieces as texts, and a person opens those that are wanted."""
+    if (unasked := _unasked(state, fact.version)) is not None:
+        return unasked
+    count = len(fact.split.pieces)
+    words = Refused(
+        f"This is too much for one plan: {fact.split.reason}",
+        f"A comment here has the texts of {count} smaller issues. Nothing was opened: open those that you want, and "
+        "set the label on each in its turn.",
+    )
+    move = closed(state, ClosedReason.TOO_LARGE, words, spent=state.spent.plus(fact.spent))
+    return Move(move.state, (_say_split(fact), *move.effects))
+
+
+def revision_too_large(state: Proposed, fact: f.SplitProposed) -> Move | Stay:
+    """The older version stays on offer."""
+    if (unasked := _unasked(state, fact.version)) is not None:
+        return unasked
+    why = Refused(
+        f"with what was asked for it is too much for one plan. {fact.split.reason}",
+        "A comment here has the texts of smaller issues; the older version stays on offer.",
+    )
+    move = _revision_failed(state, why, fact.spent)
+    return Move(move.state, (_say_split(fact), *move.effects))
+
+
+def _say_split(fact: f.SplitProposed) -> Say:
+    return Say(key=f"split:{fact.version}", saying=SplitSaying(version=fact.version, split=fact.split))
 
 
 def _revision_failed(state: Proposed, why: Refused, spent: Spent) -> Move:

@@ -14,6 +14,7 @@ from app.core.facts import (
     PlanNotPossible,
     PublishFailed,
     Said,
+    SplitProposed,
     StepsDone,
     ThumbSeen,
 )
@@ -35,6 +36,8 @@ def _words(fact: Fact) -> str:  # noqa: PLR0912 (one line for each kind)
             return f"There is a plan, version {fact.version}, digest {short(fact.digest)}, on {fact.base_commit[:12]}."
         case PlanNotPossible():
             return f"There is no plan: {fact.reason}"
+        case SplitProposed():
+            return f"It is too much for one plan, and could be cut into {len(fact.split.pieces)}: {fact.split.reason}"
         case InputNeeded():
             return f"The planner asks the issue's author: {fact.question}"
         case Said():

@@ -35,6 +35,7 @@ from app.core.issue import Person
 from app.core.owed import still_owed
 from app.core.policy import Policy
 from app.core.run import Approved, Built, NeedsInput, Proposed, Published, PullRequest, Reporting, Request, State
+from app.core.split import Piece, Split
 from app.core.verdict import Allowed, Refused
 
 START = datetime(2026, 3, 1, 9, 0, 0, 123456, tzinfo=UTC)
@@ -119,6 +120,12 @@ def drafted(version: int, at: datetime, **changes: Any) -> f.PlanDrafted:
     return f.PlanDrafted(**(made | changes))
 
 
+A_SPLIT = Split(
+    reason="It is two things.",
+    pieces=(Piece(title="The one", covers="The first half."), Piece(title="The other", covers="The rest.", after=(1,))),
+)
+
+
 def a_pull(number: int = 41) -> PullRequest:
     """A draft pull request."""
     return PullRequest(
@@ -157,6 +164,7 @@ _SHARED: dict[str, st.SearchStrategy[Any]] = {
     "findings_ref": st.sampled_from([sha("findings 1"), sha("findings 2")]),
     "template": st.none(),
     "spent": _spent,
+    "split": st.just(A_SPLIT),
     "reason": _words,
     "remedy": _words,
     "expires_at": _times,
@@ -364,7 +372,9 @@ class World:
         )
 
     def _planned(self, effect: DraftPlan, at: datetime) -> f.Fact:
-        how = self.pick(["plan"] * 6 + ["no", "ask", "stale"])
+        how = self.pick(["plan"] * 6 + ["no", "ask", "stale", "split"])
+        if how == "split":
+            return f.SplitProposed(at=at, version=effect.version, split=A_SPLIT, spent=Spent())
         if how == "ask":
             return f.InputNeeded(at=at, version=effect.version, question="Which unit?", spent=Spent())
         if how == "plan":

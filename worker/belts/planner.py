@@ -9,11 +9,12 @@ from typing import Any
 from app.core.budget import Meter, Spent
 from app.core.digest import digest
 from app.core.estimate import PastRun
-from app.core.facts import InputNeeded, PlanDrafted, PlanNotPossible
+from app.core.facts import InputNeeded, PlanDrafted, PlanNotPossible, SplitProposed
 from app.core.plan import ModelPins, Plan
 from app.core.policy import Policy
 from app.core.run import Request
 from app.core.span import SpanKind
+from app.core.split import Split
 from app.core.template import Template
 from app.core.verdict import Refused
 from worker.belts.looking import Looking
@@ -24,6 +25,7 @@ from worker.belts.plan_form import Frame, read_plan, submit_plan
 from worker.belts.planner_tools import ASK_AUTHOR, GIVE_UP, SCOUT
 from worker.belts.reading_up import ReadUp
 from worker.belts.scout import CameBack, Lost
+from worker.belts.split_form import TOO_LARGE, read_split
 from worker.box.checks import Ground, NamedCheck
 from worker.evidence.artifacts import ArtifactShelf
 from worker.evidence.casefile import Room
@@ -110,7 +112,14 @@ class Question:
     text: str
 
 
-Ending = Drafted | NoPlan | Question
+@dataclass(frozen=True, slots=True)
+class TooLarge:
+    """The issue is more than one plan can carry."""
+
+    split: Split
+
+
+Ending = Drafted | NoPlan | Question | TooLarge
 
 
 def draft(task: Task, desk: Desk, meter: Meter) -> Ending:
@@ -137,7 +146,7 @@ def draft(task: Task, desk: Desk, meter: Meter) -> Ending:
 
 def as_fact(
     ending: Ending, task: Task, spent: Spent, at: datetime, expires_at: datetime
-) -> PlanDrafted | PlanNotPossible | InputNeeded:
+) -> PlanDrafted | PlanNotPossible | InputNeeded | SplitProposed:
     """What the ending means for the run."""
     match ending:
         case Drafted(plan):
@@ -156,6 +165,8 @@ def as_fact(
             return PlanNotPossible(at=at, version=task.version, reason=reason, remedy=remedy, spent=spent)
         case Question(text):
             return InputNeeded(at=at, version=task.version, question=text, spent=spent)
+        case TooLarge(split):
+            return SplitProposed(at=at, version=task.version, split=split, spent=spent)
 
 
 @dataclass
@@ -184,6 +195,7 @@ class _Work:
             self._handlers |= group.every()
         self._handlers["submit_plan"] = (submit_plan(desk.template), self._submit)
         self._handlers["ask_author"] = (ASK_AUTHOR, self._ask)
+        self._handlers["too_large"] = (TOO_LARGE, self._too_large)
         self._handlers["give_up"] = (GIVE_UP, lambda asked: Done(NoPlan(str(asked["reason"]))))
         self.tools = [*(tool for tool, _ in self._handlers.values()), SCOUT]
 
@@ -267,6 +279,10 @@ class _Work:
         questions = [" ".join(str(one).split()) for one in asked["questions"]]
         numbered = [f"{number}. {one}" for number, one in enumerate(questions, 1)]
         return Done(Question(questions[0] if len(questions) == 1 else "\n".join(numbered)))
+
+    def _too_large(self, asked: Mapping[str, Any]) -> Failed | Done[Ending]:
+        outcome = read_split(asked)
+        return Done(TooLarge(outcome)) if isinstance(outcome, Split) else Failed(outcome)
 
     def _submit(self, asked: Mapping[str, Any]) -> Failed | Done[Ending]:
         outcome = read_plan(asked, _frame(self.task, self.desk), self.desk.snapshot)

@@ -3,11 +3,21 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.comments import plan, reply, report, status
+from app.comments import pieces, plan, reply, report, status
 from app.comments.markdown import split
 from app.comments.marker import mark
 from app.core.digest import text_digest
-from app.core.effects import LookUpAuthority, PlanSaying, React, ReplySaying, ReportSaying, Say, Slot, StatusSaying
+from app.core.effects import (
+    LookUpAuthority,
+    PlanSaying,
+    React,
+    ReplySaying,
+    ReportSaying,
+    Say,
+    Slot,
+    SplitSaying,
+    StatusSaying,
+)
 from app.core.facts import AuthorityFound, Said
 from app.core.plan import Plan
 from app.core.report import Findings
@@ -74,6 +84,10 @@ def say(commenter: Commenter, effect: Say, script: Script, now: datetime) -> Tol
         case ReplySaying():
             body = reply.render(effect.saying, script.state)
             return _say_reply(commenter, f"{effect.key}", body, script, now)
+        case SplitSaying():
+            body = pieces.render(effect.saying.split, script.state.request)
+            said, *_ = _say_long(commenter, f"split-{effect.saying.version}", body, script)
+            return Told((_said(Slot.SPLIT, None, said, now),), "split said")
         case ReportSaying():
             return _say_report(commenter, effect.saying, script, now)
 

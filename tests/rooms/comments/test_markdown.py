@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
@@ -81,6 +81,7 @@ def test_terminal_sequences_links_and_progress_are_gone() -> None:
 
 
 @given(st.lists(st.text(alphabet=st.sampled_from(list("ab`~ 😀")), max_size=40), max_size=60), st.integers(60, 300))
+@example(["", "`", "`` ````", "`" * 8, "`" * 11, "`" * 14], 60)
 def test_a_split_keeps_every_part_short_and_every_block_closed(lines: list[str], limit: int) -> None:
     """Case GH-03."""
     parts = split("\n".join(lines), limit)
