@@ -4,10 +4,10 @@ import logging
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from app.core.facts import ThumbSeen
+from app.core.facts import ApprovalVoided, Fact, ThumbSeen
 from app.core.issue import Person
 from app.core.run import Request
-from app.ledger.outcomes import Recorded, WaitingProposal
+from app.ledger.outcomes import Recorded, StandingThumb, WaitingProposal
 from worker.github.errors import GitHubError
 from worker.github.reader import Reader
 from worker.github.views import CommentReactions
@@ -34,11 +34,13 @@ class Watch:
         if self._due is not None and at < self._due:
             return
         self._due = at + timedelta(seconds=self._shop.settings.watch_seconds)
-        waiting = sorted(self._shop.ledger.waiting_proposals(), key=lambda plan: plan.repository_id)
-        self._forget({plan.repository_id for plan in waiting}, at)
-        for repository_id, plans in groupby(waiting, key=lambda plan: plan.repository_id):
+        seen: tuple[WaitingProposal | StandingThumb, ...]
+        seen = (*self._shop.ledger.waiting_proposals(), *self._shop.ledger.standing_thumbs())
+        watched = sorted(seen, key=lambda one: one.repository_id)
+        self._forget({one.repository_id for one in watched}, at)
+        for repository_id, here in groupby(watched, key=lambda one: one.repository_id):
             try:
-                self._look_at(repository_id, list(plans), at)
+                self._look_at(repository_id, list(here), at)
             except (GitHubError, MintDenied, MintUnreachable) as error:
                 _LOG.warning("plan comments of repository %s could not be watched: %s", repository_id, error)
 
@@ -46,16 +48,26 @@ class Watch:
         """Gives every token back."""
         self._forget(set(), None)
 
-    def _look_at(self, repository_id: int, plans: list[WaitingProposal], at: datetime) -> None:
-        request = self._request(plans[0].run)
+    def _look_at(self, repository_id: int, watched: list[WaitingProposal | StandingThumb], at: datetime) -> None:
+        request = self._request(watched[0].run)
         token = self._token(repository_id, at)
         with self._shop.connected(token, request) as line:
             reader = Reader(line.connection, line.repository)
-            found = reader.reactions([plan.comment_node_id for plan in plans])
-        for plan in plans:
-            reactions = found.get(plan.comment_node_id)
-            if reactions is not None:
-                self._tell(plan, reactions, token.bot_user_id, at)
+            found = reader.reactions([one.comment_node_id for one in watched])
+        for one in watched:
+            reactions = found.get(one.comment_node_id)
+            if isinstance(one, StandingThumb):
+                self._hold(one, reactions, at)
+            elif reactions is not None:
+                self._tell(one, reactions, token.bot_user_id, at)
+
+    def _hold(self, thumb: StandingThumb, reactions: CommentReactions | None, at: datetime) -> None:
+        """An approval whose thumb is gone stands no longer, and its work in hand ends."""
+        if reactions is not None and any(one.reaction_id == thumb.reaction_id for one in reactions.thumbs):
+            return
+        reason = f"The 👍 of {thumb.person.login} is not on the plan's comment any more."
+        remedy = "Approve the plan again to have it carried out."
+        self._record(thumb.run, ApprovalVoided(at=at, plan_digest=thumb.plan_digest, reason=reason, remedy=remedy))
 
     def _tell(self, plan: WaitingProposal, reactions: CommentReactions, bot_user_id: int, at: datetime) -> None:
         for thumb in reactions.thumbs:
@@ -69,9 +81,12 @@ class Watch:
                 person=Person(id=thumb.user_id, login=thumb.login),
                 created_at=thumb.created_at,
             )
-            recorded = self._shop.ledger.record(plan.run, fact)
-            if isinstance(recorded, Recorded):
-                self._shop.doorbell.ring(recorded.rings)
+            self._record(plan.run, fact)
+
+    def _record(self, run: str, fact: Fact) -> None:
+        recorded = self._shop.ledger.record(run, fact)
+        if isinstance(recorded, Recorded):
+            self._shop.doorbell.ring(recorded.rings)
 
     def _request(self, run: str) -> Request:
         view = self._shop.ledger.run(run)

@@ -6,6 +6,7 @@ from datetime import datetime
 from app.core.belts import Belt
 from app.core.effects import Effect
 from app.core.facts import Fact
+from app.core.issue import Person
 from app.core.run import State
 
 
@@ -137,6 +138,18 @@ class WaitingProposal:
     comment_node_id: str
     version: int
     seen_reactions: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class StandingThumb:
+    """A 👍 by which a plan was approved that is being carried out. It must still be on the plan's comment."""
+
+    run: str
+    repository_id: int
+    comment_node_id: str
+    reaction_id: int
+    person: Person
+    plan_digest: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,19 @@ from sqlalchemy import Connection, Row, Select, func, select, text, tuple_
 from app.core.belts import Belt
 from app.core.facts import Fact
 from app.core.news import Seen
-from app.core.run import Proposed
+from app.core.run import ApprovalSource, Approved, Built, Proposed, State
 from app.core.scoring import Score, score
 from app.ledger.engine import OnDatabase
 from app.ledger.folding import facts_of, folded
-from app.ledger.outcomes import DeliveryView, EffectView, FactView, RunSummary, RunView, WaitingProposal
+from app.ledger.outcomes import (
+    DeliveryView,
+    EffectView,
+    FactView,
+    RunSummary,
+    RunView,
+    StandingThumb,
+    WaitingProposal,
+)
 from app.ledger.schema import artifacts, deliveries, effects, facts, mints, repositories, runs, spans
 from app.ledger.written import effect_read, fact_read
 
@@ -92,6 +100,13 @@ class Views(OnDatabase):
             for row in connection.execute(asked):
                 keys.setdefault(row.run_id, []).append(row.key)
             return tuple(_waiting(connection.execute(told), keys, names))
+
+    def standing_thumbs(self) -> tuple[StandingThumb, ...]:
+        """The thumbs by which plans were approved whose work is not published yet."""
+        working = select(runs.c.id).where(runs.c.open, runs.c.state.in_(("approved", "built"))).order_by(runs.c.id)
+        with self._database.reading() as connection:
+            states = [(run, folded(run, facts_of(connection, run))) for run in connection.scalars(working).all()]
+        return tuple(thumb for run, state in states if (thumb := _thumb(run, state)) is not None)
 
     def template_scores(self, limit: int = 2_000) -> tuple[Score, ...]:
         """What became of the newest runs, by the template version that planned them."""
@@ -195,6 +210,20 @@ def _names_today(connection: Connection) -> dict[int, Seen]:
         row.repository_id: Seen(row.repository_id, row.full_name, row.installation_id)
         for row in connection.execute(select(repositories))
     }
+
+
+def _thumb(run: str, state: State) -> StandingThumb | None:
+    if not isinstance(state, Approved | Built) or state.approval.source is not ApprovalSource.REACTION:
+        return None
+    approval, proposal = state.approval, state.proposal
+    return StandingThumb(
+        run=run,
+        repository_id=state.request.repository_id,
+        comment_node_id=proposal.comment_node_id,
+        reaction_id=approval.source_id,
+        person=approval.person,
+        plan_digest=proposal.digest,
+    )
 
 
 def _waiting(told: Iterable[Row[Any]], keys: dict[str, list[str]], names: dict[int, Seen]) -> Iterator[WaitingProposal]:

@@ -79,6 +79,30 @@ def test_a_thumb_that_is_taken_back_before_it_is_looked_up_does_not_count(propos
     rejected(proposed)
 
 
+@pytest.mark.parametrize("way", ["the thumb is taken back", "the plan's comment is deleted"])
+def test_a_thumb_that_goes_while_its_plan_is_carried_out_ends_that(proposed: Story, way: str) -> None:
+    plan = proposed.plan_is_read()
+    proposed.away.add(Belt.EXECUTOR)
+    proposed.mira.thumbs_up(plan["id"])
+    proposed.sweep()
+    proposed.crank()
+    proposed.read_status("is being carried out")
+    proposed.sweep()
+    proposed.crank()
+    assert isinstance(proposed.state(), Approved)
+    if way == "the thumb is taken back":
+        proposed.mira.takes_the_thumb_back(plan["id"])
+    else:
+        proposed.max.deletes(plan["id"])
+    proposed.sweep()
+    proposed.away.clear()
+    proposed.crank()
+    proposed.next_comment("mira", "not on the plan's comment any more", "Approve the plan again")
+    assert isinstance(proposed.state(), Proposed) and "steps_done" not in proposed.kinds()
+    proposed.mira.says("/cancel")
+    proposed.ends(Closed, "Ended (cancelled)")
+
+
 def test_a_thumb_on_a_plan_comment_that_was_edited_after_it_does_not_count(proposed: Story) -> None:
     plan = proposed.plan_is_read()
     proposed.mira.thumbs_up(plan["id"])
