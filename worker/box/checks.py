@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
@@ -15,6 +16,11 @@ from worker.box.node import KIND as NODE_KIND
 _SECONDS = 900.0
 _LARGEST_FILE = 1024 * 1024
 _TOOLS = Path("/usr/bin")
+_MAKE_GOALS = ("test", "check")
+"""What GNU make projects call their tests, in the order in which they are looked for."""
+_RULE = re.compile(r"^([^\s.#:=%][^#:=%\n]*)::?(?![:=])([^#;\n]*)", re.MULTILINE)
+_COMPILED = frozenset({".c", ".cc", ".cpp", ".cxx"})
+_BUILDS_NOTHING = frozenset({*_MAKE_GOALS, "help", "usage", "clean", "distclean", "install", "run"})
 _NODE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[^\x00-\x1f]{1,200}\])?")
 _NO_SCRIPT = "no test specified"
 
@@ -142,9 +148,30 @@ def _make(snapshot: Path) -> NamedCheck | None:
     for name in ("GNUmakefile", "makefile", "Makefile"):
         text = _text(snapshot / name)
         if text is not None:
-            has_test = re.search(r"^test\s*:(?!=)", text, re.MULTILINE)
-            return _with_tool("make test", "make", ("test",), "") if has_test else None
+            rules = _rules(text)
+            goal = next((one for one in _MAKE_GOALS if one in rules), None)
+            if goal is None:
+                return None
+            return _with_tool(f"make {goal}", "make", (*_built_before(goal, rules, snapshot), goal), "")
     return None
+
+
+def _rules(makefile: str) -> Mapping[str, str]:
+    """The targets of its plain rules, in their order, each with what it needs first."""
+    found: dict[str, str] = {}
+    for targets, needs in _RULE.findall(makefile):
+        for target in targets.split():
+            found[target] = f"{found.get(target, '')} {needs}".strip()
+    return found
+
+
+def _built_before(goal: str, rules: Mapping[str, str], snapshot: Path) -> tuple[str, ...]:
+    """The goal of a bare `make`, where the tests of a compiled project build nothing by themselves."""
+    first = next(iter(rules))
+    sources = (path for folder in (snapshot, snapshot / "src") if folder.is_dir() for path in folder.iterdir())
+    compiled = any(path.suffix in _COMPILED for path in sources)
+    known = "$" not in first and first not in _BUILDS_NOTHING
+    return (first,) if known and compiled and not rules[goal] else ()
 
 
 def _with_tool(name: str, tool: str, arguments: tuple[str, ...], not_prepared: str) -> NamedCheck:

@@ -98,12 +98,44 @@ def test_each_ecosystem_is_found_by_its_own_file(tmp_path: Path) -> None:
         ("package.json", '{"scripts": {"test": 3}}'),
         ("Makefile", "test := x\n"),
         ("Makefile", "tests:\n\ttrue\n"),
+        ("Makefile", "# test:\n.PHONY: test\nall:\n\ttest: x\nX = a test: b\n"),
         ("pyproject.toml", "[project]\nname = 'x'\n"),
     ],
 )
 def test_a_file_that_speaks_of_no_test_is_no_check(name: str, text: str, tmp_path: Path) -> None:
     (tmp_path / name).write_text(text)
     assert discover(tmp_path) == ()
+
+
+C_PROJECT = "export CFLAGS ?= -O2\nprog extra: prog.c\n\tcc $^\n.PHONY: check\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "goals"),
+    [
+        ("check: all\n\ttrue\n", ("check",)),
+        ("check:\n\ttrue\ntest check:: all\n", ("test",)),
+        (f"{C_PROJECT}check:\n\t./tests.sh\n", ("prog", "check")),
+        (f"{C_PROJECT}check: prog\n\t./tests.sh\n", ("check",)),
+        (f"{C_PROJECT}check:\n\t./tests.sh\ncheck: prog\n", ("check",)),
+        ("help:\n\techo\ncheck:\n\t./tests.sh\n", ("check",)),
+        ("$(PROGRAMS): prog.c\ncheck:\n\t./tests.sh\n", ("check",)),
+    ],
+)
+def test_tests_of_a_compiled_project_that_build_nothing_come_after_what_a_bare_make_builds(
+    tmp_path: Path, text: str, goals: tuple[str, ...]
+) -> None:
+    (tmp_path / "GNUmakefile").write_text(text)
+    (tmp_path / "Makefile").write_text("test:\n\tfalse\n")
+    (tmp_path / "prog.c").write_text("int main(void) { return 0; }\n")
+    (check,) = discover(tmp_path)
+    assert (check.name, check.argv) == (f"make {goals[-1]}", ("/usr/bin/make", *goals))
+
+
+def test_what_is_not_compiled_is_not_built_before_its_tests(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("serve:\n\tpython app.py\ntest:\n\tpython tests.py\n")
+    (check,) = discover(tmp_path)
+    assert check.argv == ("/usr/bin/make", "test")
 
 
 def test_packages_of_node_are_prepared_unless_there_are_none_or_the_tree_holds_them(tmp_path: Path) -> None:
