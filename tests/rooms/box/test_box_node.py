@@ -1,18 +1,13 @@
 """Environments for a Node.js project's tests, made with the real npm from a registry on loopback."""
 
-import base64
-import hashlib
-import io
 import json
-import tarfile
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.fakes.npm_registry import Registry, packed, serving
 from worker.box.box import Box, Command, Ran
 from worker.box.checks import Ground, command_for, discover
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable, Workshop
@@ -20,76 +15,12 @@ from worker.box.node import NODE, NPM, build_node_environment
 
 pytestmark = pytest.mark.skipif(not (Path(NODE).exists() and Path(NPM).exists()), reason=f"no {NODE} or {NPM} here")
 
-EVIL = "node -e \"require('fs').writeFileSync(process.env.INIT_CWD + '/marker', '')\""
-
-
-def packed(name: str, version: str, files: dict[str, str]) -> bytes:
-    """A package as npm packs it, with scripts that would leave a marker."""
-    scripts = {"preinstall": EVIL, "install": EVIL, "postinstall": EVIL}
-    manifest = {"name": name, "version": version, "main": "index.js", "scripts": scripts, "bin": {name: "run.js"}}
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w:gz") as archive:
-        for path, text in {"package.json": json.dumps(manifest), "run.js": "#!/usr/bin/env node\n", **files}.items():
-            entry = tarfile.TarInfo(f"package/{path}")
-            entry.size = len(text.encode())
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    return out.getvalue()
-
-
-class Registry:
-    """The other side of the wire: the packages of the test, and what was asked for."""
-
-    def __init__(self) -> None:
-        self.url = ""
-        self.asked: list[str] = []
-        self.tarballs: dict[str, bytes] = {}
-        self.versions: dict[str, dict[str, Any]] = {}
-
-    def add(self, name: str, version: str, files: dict[str, str]) -> str:
-        """Publishes; the integrity of the tarball."""
-        content = packed(name, version, files)
-        integrity = "sha512-" + base64.b64encode(hashlib.sha512(content).digest()).decode()
-        path = f"/{name}/-/{name}-{version}.tgz"
-        self.tarballs[path] = content
-        told = {"name": name, "version": version, "bin": {name: "run.js"}, "hasInstallScript": True}
-        self.versions.setdefault(name, {})[version] = told | {
-            "dist": {"tarball": self.url + path, "integrity": integrity}
-        }
-        return integrity
-
-    def answer(self, path: str) -> bytes | None:
-        self.asked.append(path)
-        if path in self.tarballs:
-            return self.tarballs[path]
-        name = path.removeprefix("/")
-        if name not in self.versions:
-            return None
-        newest = max(self.versions[name])
-        return json.dumps({"name": name, "dist-tags": {"latest": newest}, "versions": self.versions[name]}).encode()
-
 
 @pytest.fixture
 def registry() -> Iterator[Registry]:
     """A registry that answers on loopback until the test is over."""
-    made = Registry()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            body = made.answer(self.path)
-            self.send_response(200 if body is not None else 404)
-            self.send_header("content-length", str(len(body or b"")))
-            self.end_headers()
-            self.wfile.write(body or b"")
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Nothing: the test reads `asked`."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.url = f"http://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield made
-    server.shutdown()
-    server.server_close()
+    with serving() as made:
+        yield made
 
 
 @pytest.fixture

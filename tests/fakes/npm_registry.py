@@ -1,0 +1,85 @@
+"""A package registry on loopback, to which the real npm speaks; every package's scripts would leave a marker."""
+
+import base64
+import hashlib
+import io
+import json
+import tarfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+EVIL = "node -e \"require('fs').writeFileSync(process.env.INIT_CWD + '/marker', '')\""
+
+
+def packed(name: str, version: str, files: dict[str, str]) -> bytes:
+    """A package as npm packs it, with scripts that would leave a marker."""
+    scripts = {"preinstall": EVIL, "install": EVIL, "postinstall": EVIL}
+    manifest = {"name": name, "version": version, "main": "index.js", "scripts": scripts, "bin": {name: "run.js"}}
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w:gz") as archive:
+        for path, text in {"package.json": json.dumps(manifest), "run.js": "#!/usr/bin/env node\n", **files}.items():
+            entry = tarfile.TarInfo(f"package/{path}")
+            entry.size = len(text.encode())
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+class Registry:
+    """The other side of the wire: the packages of the test, and what was asked for."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.asked: list[str] = []
+        self.tarballs: dict[str, bytes] = {}
+        self.versions: dict[str, dict[str, Any]] = {}
+
+    def add(self, name: str, version: str, files: dict[str, str]) -> str:
+        """Publishes; the integrity of the tarball."""
+        content = packed(name, version, files)
+        integrity = "sha512-" + base64.b64encode(hashlib.sha512(content).digest()).decode()
+        path = f"/{name}/-/{name}-{version}.tgz"
+        self.tarballs[path] = content
+        told = {"name": name, "version": version, "bin": {name: "run.js"}, "hasInstallScript": True}
+        self.versions.setdefault(name, {})[version] = told | {
+            "dist": {"tarball": self.url + path, "integrity": integrity}
+        }
+        return integrity
+
+    def answer(self, path: str) -> bytes | None:
+        self.asked.append(path)
+        if path in self.tarballs:
+            return self.tarballs[path]
+        name = path.removeprefix("/")
+        if name not in self.versions:
+            return None
+        newest = max(self.versions[name])
+        return json.dumps({"name": name, "dist-tags": {"latest": newest}, "versions": self.versions[name]}).encode()
+
+
+@contextmanager
+def serving() -> Iterator[Registry]:
+    """A registry that answers while the block lasts."""
+    made = Registry()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = made.answer(self.path)
+            self.send_response(200 if body is not None else 404)
+            self.send_header("content-length", str(len(body or b"")))
+            self.end_headers()
+            self.wfile.write(body or b"")
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Nothing: the test reads `asked`."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.url = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    try:
+        yield made
+    finally:
+        server.shutdown()
+        server.server_close()
