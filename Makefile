@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-distill bench-rank lock clean system-run system-test environment environment-test
+.PHONY: help run test lint bench bench-distill bench-input bench-rank lock clean system-run system-test environment environment-test
 
 BIN := .venv/bin
 PYTEST_ARGS ?= -n auto
@@ -42,6 +42,9 @@ bench: system-run environment-test ## The numbers: seconds, memory, receiver
 
 bench-distill: environment-test ## Facts that distilled views keep: make bench-distill LOGS=dir
 	@$(BIN)/python -m infra.bench.distill "$(LOGS)"
+
+bench-input: environment-test ## What an investigation gives a model to read: make bench-input REPO=dir
+	@$(BIN)/python -m infra.bench.input "$(or $(REPO),.)"
 
 bench-rank: environment-test ## Ranking without a model: make bench-rank REPOS=dir
 	@$(BIN)/python -m infra.bench.rank "$(REPOS)" "$(ISSUES)"

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,16 +31,23 @@ def asked(story: Story) -> list[dict[str, Any]]:
 
 
 def fixed(body: dict[str, Any]) -> str:
-    """Everything up to the last mark of a cacheable prefix: tools, prompt, and the page's first block."""
+    """What never changes: tools, prompt, and the page's first block, which ends a cacheable prefix."""
     (message,) = body["messages"]
-    first, _ = message["content"]
+    first = message["content"][0]
     assert "cache_control" in first and "cache_control" in body["system"][-1]
     return json.dumps([body["tools"], body["system"], first], ensure_ascii=False)
 
 
 def changing(body: dict[str, Any]) -> str:
-    """What is new in this turn."""
-    return str(body["messages"][0]["content"][1]["text"])
+    """The rest of the page: observations and notes."""
+    return "\n\n".join(block["text"] for block in body["messages"][0]["content"][1:])
+
+
+def begins(body: dict[str, Any]) -> list[str]:
+    """The blocks that the next request may repeat, up to the last mark of a cacheable prefix."""
+    blocks = body["messages"][0]["content"]
+    last = max(at for at, block in enumerate(blocks) if "cache_control" in block)
+    return [block["text"] for block in blocks[: last + 1]]
 
 
 def shown(story: Story, turn: int) -> str:
@@ -76,7 +84,7 @@ def test_forty_calls_take_no_more_of_a_turn_than_ten_but_for_a_line_each(make_st
     sizes = [len(changing(body)) for body in forty]
     assert sizes[-1] < len(changing(ten[-1])) + 30 * 160
     assert max(sizes) < ROOM.most / 3
-    assert "Observations (40):" in changing(forty[-1]) and "#2 read_file" in changing(forty[-1])
+    assert "Observations so far: 40." in changing(forty[-1]) and "#2 read_file" in changing(forty[-1])
     story.ends(Closed, "Enough.", number=3)
 
 
@@ -90,6 +98,17 @@ def test_what_comes_before_the_case_file_is_the_same_in_every_turn_byte_for_byte
         assert words in first
     spans = [one for one in story.ledger.spans(story.view().id) if one.name == "planner"]
     assert spans[0].cached_tokens == 0 and all(one.cached_tokens > 0 for one in spans[1:])
+    story.ends(Closed, "Enough.")
+
+
+def test_most_requests_begin_with_all_that_the_one_before_could_have_cached(make_story: Making) -> None:
+    """Observations are added behind those of earlier turns until many are folded at once."""
+    reads = [("read_file", {"path": "long.txt", "start": start, "end": start + 19}) for start in range(1, 500, 20)]
+    story = make_story(script(planning(*(calls(one) for one in reads), ENOUGH)), LONG)
+    story.mira.labels()
+    prefixes = [begins(body) for body in asked(story)]
+    repeated = [later[: len(before)] == before for before, later in pairwise(prefixes)]
+    assert len(repeated) == 25 and sum(repeated) >= 20
     story.ends(Closed, "Enough.")
 
 
@@ -141,7 +160,7 @@ def test_notes_and_kept_lines_stay_before_the_planner(make_story: Making) -> Non
     assert "- D1 Mend the echo. Because: Nothing else says it." in last
     assert '#2 greet.sh:4-4: The misspelt word.\n4| echo "helo $name"' in last
     # A note costs no turn and is no observation: a read, a kept line, a search and eight more reads.
-    assert len(asked(story)) == 11 and "Observations (11):" in last
+    assert len(asked(story)) == 11 and "Observations so far: 11." in last
     story.ends(Closed, "Enough.")
 
 
@@ -401,5 +420,5 @@ def test_calls_beyond_what_one_reply_may_hold_are_not_done_and_it_is_said(make_s
     story = make_story(script(planning(many, ENOUGH)))
     story.mira.labels()
     page = changing(asked(story)[1])
-    assert "Only the first 16 of your 20 calls were done." in page and "Observations (16):" in page
+    assert "Only the first 16 of your 20 calls were done." in page and "Observations so far: 16." in page
     story.ends(Closed, "Enough.")

@@ -217,7 +217,7 @@ def test_a_scout_whose_lines_are_not_there_is_not_believed(make_story: Making) -
     assert "1 of 2 observations cite lines that are there: #2." in told and "#2 scout greet.sh:4-4" in told
     assert "NOT BELIEVED: greet.sh has 4 lines; 70-71 is not among them." in told
     assert "The scout had said of greet.sh:70-71: Here it is spelt right." in told
-    assert "Observations (2):" in told
+    assert "Observations so far: 2." in told
     story.mira.says("/reject")
     story.ends(Closed, "rejected")
 

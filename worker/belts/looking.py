@@ -13,7 +13,7 @@ from worker.belts.noting import NOTE, Pad, noted
 from worker.belts.planner_tools import REOPEN, SCOUT
 from worker.belts.scout import CameBack, Errand, Lost, Seen, send_out
 from worker.evidence.artifacts import ArtifactShelf, keep_text, reopen
-from worker.evidence.casefile import CaseFile, Room
+from worker.evidence.casefile import CaseFile, Rendered, Room, View
 from worker.evidence.distill import distill
 from worker.evidence.observations import Observation
 from worker.evidence.trace import Trace
@@ -35,7 +35,7 @@ _NOTE_ID = re.compile(r"[HQD][1-9][0-9]?")
 
 @dataclass
 class Looking:
-    """One investigation's case file. `last_seen` is the newest observation that the planner has had before it."""
+    """One investigation's case file, and what of it the planner had before it last."""
 
     template: Template
     scout: Model
@@ -44,18 +44,20 @@ class Looking:
     shelf: ArtifactShelf
     trace: Trace
     case: CaseFile = field(default_factory=CaseFile)
-    last_seen: int = 0
+    view: View = field(default_factory=View)
     sent_out: int = 0
 
     def every(self) -> dict[str, tuple[Tool, Handler[Any]]]:
         """The tools that work on the case file itself."""
         return {"note": (NOTE, self._note), "reopen": (REOPEN, self._reopen)}
 
-    def page(self, room: Room) -> str:
+    def page(self, room: Room) -> Rendered:
         """The case file as the planner now sees it; what it shows has been seen afterwards."""
-        text = self.case.render(self.last_seen, room)
-        self.last_seen = self.case.last
-        return text
+        view = self.case.viewed(self.view, room)
+        page = self.case.render(view, room)
+        new = self.case.last > view.last_seen
+        self.view = View(view.folded, (*view.turns, self.case.last)) if new else view
+        return page
 
     def observe(self, call: ToolCall, outcome: Answer | Failed) -> None:
         """The result of a call is an observation: its whole text is kept, and a long one is shown distilled."""
@@ -114,7 +116,7 @@ class Looking:
         )
 
     def _note(self, asked: Mapping[str, Any]) -> Answer | Failed:
-        outcome = noted(self.case, asked, Pad(self.snapshot, self.shelf, self.last_seen))
+        outcome = noted(self.case, asked, Pad(self.snapshot, self.shelf, self.view.last_seen))
         if isinstance(outcome, Refused):
             return Failed(f"Your note was not taken: {outcome}")
         self.case = outcome

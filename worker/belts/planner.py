@@ -189,7 +189,7 @@ class _Work:
         parts = [card(task.request, task.read, desk.snapshot, desk.checks)]
         parts.append(places(task.read, desk.snapshot, desk.index, desk.trace))
         parts.append(issue(task.request, task.read, task.wish, task.asked))
-        self._fixed = "\n\n".join(parts)
+        self._fixed = "\n\n".join([*parts, "# Observations"])
         self._handlers: dict[str, tuple[Tool, Handler[Ending]]] = {}
         for group in (reading, *desk.groups, self.looking):
             self._handlers |= group.every()
@@ -200,13 +200,14 @@ class _Work:
         self.tools = [*(tool for tool, _ in self._handlers.values()), SCOUT]
 
     def page(self) -> UserText:
-        """The one message of a turn: card, hints and issue, which stay; then the case file and what may be spent."""
-        parts = ["# Case file", self.looking.page(ROOM)]
+        """The one message of a turn: card, hints and issue, which stay; observations; then notes and what is left."""
+        page = self.looking.page(ROOM)
+        parts = ["# Case file", page.notes]
         if self.said:
             parts.append(f"Your last words beside your calls: {fence('your words', self.said)}")
         spent, cap = self.meter.spent, self.meter.cap
         left = f"{cap.calls - spent.calls} model calls and ${max(cap.usd - spent.usd, cap.usd * 0):.2f} are left."
-        return UserText("\n\n".join([*parts, *self.remarks, left]), self._fixed)
+        return UserText("\n\n".join([*parts, *self.remarks, left]), (self._fixed, *page.blocks))
 
     def take(self, reply: Reply) -> Ending | None:
         """What a reply leads to. A cut reply is never acted on, whatever in it still parses (case LM-01)."""

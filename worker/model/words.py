@@ -82,10 +82,13 @@ class Reply:
 
 @dataclass(frozen=True)
 class UserText:
-    """What we say. `fixed` stands before it as a block of its own: what is the same from one turn to the next."""
+    """What we say. `before` are blocks that stand before it and that the next request repeats, whole and in order.
+
+    The first of them should stay for good; what is added to them between two requests is cheapest in few blocks.
+    """
 
     text: str
-    fixed: str = ""
+    before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
