@@ -19,10 +19,16 @@ can_make_environment() {
     [ -x "$here/../../.venv/bin/python" ] || "$python" -c 'import ensurepip, venv' >/dev/null 2>&1
 }
 
+# A compiler without the headers of the C library compiles nothing.
+can_compile() {
+    command -v make >/dev/null 2>&1 && echo '#include <stdio.h>' | gcc -E - >/dev/null 2>&1
+}
+
 is_there() {
     case $1 in
         bubblewrap) command -v bwrap >/dev/null 2>&1 ;;
         postgresql) has_postgres ;;
+        build-essential) can_compile ;;
         *-venv) can_make_environment ;;
         *) command -v "$1" >/dev/null 2>&1 ;;
     esac
@@ -34,6 +40,8 @@ purpose() {
         git) echo "keeping a mirror of a repository" ;;
         redis-server) echo "tests of the set-up with Redis; each test run starts its own server" ;;
         postgresql) echo "tests of the set-up with PostgreSQL; each test run starts its own server" ;;
+        build-essential) echo "tests that carry out a plan on a project in C" ;;
+        npm) echo "tests that carry out a plan on a project in JavaScript" ;;
         *-venv) echo "making a Python environment" ;;
     esac
 }
@@ -43,11 +51,13 @@ line_to_type() {
     if command -v apt-get >/dev/null 2>&1; then
         echo "sudo apt-get install -y $*"
     elif command -v dnf >/dev/null 2>&1; then
-        echo "sudo dnf install -y $*" | sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/ [^ ]*-venv//'
+        echo "sudo dnf install -y $*" |
+            sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/build-essential/gcc make/; s/ [^ ]*-venv//'
     elif command -v pacman >/dev/null 2>&1; then
-        echo "sudo pacman -S --needed $*" | sed 's/redis-server/valkey/; s/ [^ ]*-venv//'
+        echo "sudo pacman -S --needed $*" | sed 's/redis-server/valkey/; s/build-essential/base-devel/; s/ [^ ]*-venv//'
     elif command -v zypper >/dev/null 2>&1; then
-        echo "sudo zypper install $*" | sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/ [^ ]*-venv//'
+        echo "sudo zypper install $*" |
+            sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/build-essential/gcc make/; s/ [^ ]*-venv//'
     else
         echo "(with this system's package manager) install $*"
     fi
@@ -115,7 +125,7 @@ case ${1:-} in
     run) see_to git "$venv" bubblewrap || stop_with_line ;;
     venv) see_to "$venv" || stop_with_line ;;
     test)
-        see_to git "$venv" bubblewrap redis-server postgresql && exit 0
+        see_to git "$venv" bubblewrap redis-server postgresql build-essential npm && exit 0
         in_ci && say "In CI nothing may be left out." && stop_with_line
         case " ${missing[*]} " in *" git "* | *-venv*) stop_with_line ;; esac
         say "Missing: ${missing[*]}. What needs them is left out and named at the end. To have it all:

@@ -13,7 +13,7 @@ from tests.house.tree import ROOT
 PLAIN_TOOLS = ("bash", "sh", "env", "dirname", "sed", "grep", "cat", "mktemp", "rm", "tail", "chmod", "true")
 APT_GET = """#!/bin/sh
 echo "apt-get $*" >>"$SYSTEM/asked"
-case $* in *install*) for name in bwrap rg git redis-server postgres; do
+case $* in *install*) for name in bwrap rg git redis-server postgres gcc make npm; do
     printf '#!/bin/sh\\n' >"$SYSTEM/bin/$name"; chmod +x "$SYSTEM/bin/$name"; done ;; esac
 """
 PYTHON = """#!/bin/sh
@@ -130,7 +130,7 @@ def test_sudo_is_used_only_where_it_asks_for_no_password(system: System) -> None
 
 
 def test_nothing_is_said_and_nothing_asked_when_everything_is_there(system: System) -> None:
-    for name in ("bwrap", "rg", "redis-server", "postgres"):
+    for name in ("bwrap", "rg", "redis-server", "postgres", "gcc", "make", "npm"):
         system.put(name)
     for what in ("run", "test"):
         done = system.see_to(what)
@@ -152,6 +152,14 @@ def test_for_tests_a_missing_package_is_named_and_the_rest_goes_on(system: Syste
     done = system.see_to("test")
     assert done.returncode == 0
     assert "redis-server" in done.stderr
+
+
+def test_a_compiler_that_finds_no_headers_is_not_there(system: System) -> None:
+    for name in ("bwrap", "redis-server", "postgres", "make", "npm"):
+        system.put(name)
+    system.put("gcc", "#!/bin/sh\necho 'stdio.h: No such file or directory' >&2\nexit 1\n")
+    done = system.see_to("test")
+    assert done.stderr.splitlines()[-1].strip() == "sudo apt-get install -y build-essential"
 
 
 def test_for_tests_in_ci_a_missing_package_stops_it(system: System) -> None:
