@@ -156,6 +156,15 @@ def test_the_system_text_is_sent_as_a_cached_block_and_read_from_the_cache_after
     assert second.spent.usd < first.spent.usd
 
 
+@pytest.mark.parametrize(("before", "marked"), [((), []), (("a",), [0]), (("a", "b", "c"), [0, 2])])
+def test_blocks_that_the_next_request_repeats_end_in_marks_for_the_cache(serve, model_at, before, marked):
+    api = serve({"text": "one"})
+    model_at(api).ask("prompt", [UserText("now", before)], [PLAN], 500)
+    (message,) = api.requests[0]["body"]["messages"]
+    assert [block["text"] for block in message["content"]] == [*before, "now"]
+    assert [at for at, block in enumerate(message["content"]) if "cache_control" in block] == marked
+
+
 def test_only_a_conversation_that_has_begun_marks_its_last_message_for_the_cache(serve, model_at):
     api = serve({"text": "one"}, {"text": "two"})
     model = model_at(api)

@@ -1,4 +1,6 @@
 import hashlib
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -8,7 +10,7 @@ from worker.repo.difference import changed_lines, file_changes
 from worker.repo.edits import Overlay
 from worker.repo.fence import Create, Delete, Fence, Move, Replace
 from worker.repo.globs import glob_pattern
-from worker.repo.symbols import extract, language_of
+from worker.repo.symbols import extract, language_of, parser_of
 from worker.repo.syntax import broken_at
 
 SOURCES = {
@@ -32,6 +34,14 @@ SOURCES = {
 def test_the_definitions_of_each_language_are_found_in_order(path):
     source, names = SOURCES[path]
     assert " ".join(symbol.name for symbol in extract(language_of(path), source.encode())) == names
+
+
+def test_each_thread_has_a_parser_of_its_own():
+    """Scouts parse side by side, and a parser works on one text at a time."""
+    with ThreadPoolExecutor(2) as pool:
+        gate = threading.Barrier(2)
+        parsers = list(pool.map(lambda _: (gate.wait(20), parser_of("python"))[1], range(2)))
+    assert parsers[0] is not parsers[1] and parser_of("python") is parser_of("python")
 
 
 def test_an_unknown_ending_has_no_language():
