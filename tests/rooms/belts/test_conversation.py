@@ -26,7 +26,8 @@ def wire() -> Iterator[Wire]:
 
 
 def comment(number: int, login: str | None, body: str = "", **more: Any) -> dict[str, Any]:
-    user = None if login is None else {"id": zlib.crc32(login.encode()), "login": login, "type": more.pop("kind", "User")}
+    kind = more.pop("kind", "User")
+    user = None if login is None else {"id": zlib.crc32(login.encode()), "login": login, "type": kind}
     return {
         "id": number, "node_id": "n", "created_at": WHEN, "updated_at": WHEN, "body": body or f"Words of {login}.",
         "user": user, "author_association": more.pop("association", "NONE"),
