@@ -11,6 +11,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from app.core.belts import Belt
+from app.core.documentation import DocsReach, read_docs_reach
+from app.core.verdict import Refused
 from app.settings import (
     APP_KEYS,
     MODEL_KEY,
@@ -84,6 +86,14 @@ class MintLine:
 
 
 @dataclass(frozen=True, slots=True)
+class DocsSettings:
+    """Which documentation the planner may read, and a PEM file of authorities to trust there beside the usual ones."""
+
+    reach: DocsReach = field(default_factory=DocsReach)
+    authorities: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class BeltSettings:
     """What one belt may know. `model` is None for the publisher, which never talks to one, and where there is none."""
 
@@ -95,8 +105,9 @@ class BeltSettings:
     data_dir: Path
     model: ModelSettings | None
     templates: TemplateSettings = field(default_factory=TemplateSettings)
-    registry: Mapping[str, str] = field(default_factory=dict)
+    registry: Mapping[str, str] = field(repr=False, default_factory=dict)
     """What the package clients' own configuration says in this environment; for prepared check environments."""
+    docs: DocsSettings = field(default_factory=DocsSettings)
     bwrap: Path = Path(DEFAULT_BWRAP)
     """The bubblewrap that seals the box."""
     lease: timedelta = timedelta(seconds=60)
@@ -160,6 +171,21 @@ def model_settings(env: Mapping[str, str]) -> ModelSettings | None:
     )
 
 
+def docs_settings(env: Mapping[str, str]) -> DocsSettings:
+    """From `COUNTERSIGN_DOCS_HOSTS` (none: no page is read), `COUNTERSIGN_DOCS_NETWORKS` for documentation on the
+    operator's own network, and `COUNTERSIGN_DOCS_CA_FILE`."""
+    hosts, networks = "COUNTERSIGN_DOCS_HOSTS", "COUNTERSIGN_DOCS_NETWORKS"
+    reach = read_docs_reach(env.get(hosts, ""), env.get(networks, ""))
+    if isinstance(reach, Refused):
+        raise SettingsWrong(hosts, f"{hosts} or {networks}: {reach.reason}")
+    name = "COUNTERSIGN_DOCS_CA_FILE"
+    given = env.get(name, "").strip()
+    authorities = Path(given).expanduser().absolute() if given else None
+    if authorities is not None and not authorities.is_file():
+        raise SettingsWrong(name, f"{name} names no file: {authorities}.")
+    return DocsSettings(reach, authorities)
+
+
 def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
     """What the belt may know, and nothing else. Refuses an environment that holds another process' keys."""
     with_model = belt is not Belt.PUBLISHER
@@ -173,7 +199,8 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         data_dir=data_dir(env),
         model=model_settings(env) if with_model else None,
         templates=template_settings(env) if with_model else TemplateSettings(),
-        registry=env if belt is Belt.EXECUTOR else {},
+        registry=env if belt in (Belt.PLANNER, Belt.EXECUTOR) else {},
+        docs=docs_settings(env) if belt is Belt.PLANNER else DocsSettings(),
         bwrap=Path(env.get("COUNTERSIGN_BWRAP", "").strip() or DEFAULT_BWRAP),
         lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0)),
         watch_seconds=_seconds(env, "COUNTERSIGN_WATCH_SECONDS", 30.0),

@@ -2,12 +2,16 @@
 
 import ast
 import builtins
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
 from worker.box.project import Project
 from worker.box.reproduction import Reproduction, Way, of_snippet, own_command
 from worker.box.snippets import Snippet, commands_in, snippets_in
+
+_TELLS_ITSELF = re.compile(r"v?\d+(?:\.\w+)+|-V|-h|--version|--help")
+"""Words of a command that says what it is and does nothing; so does one without any words."""
 
 MOST = 4
 """Attempts for one issue."""
@@ -21,7 +25,8 @@ def attempts(text: str, project: Project) -> tuple[Reproduction, ...]:
     """
     snippets = snippets_in(text)
     python = _named([one for one in snippets if one.language == "python"])
-    found = list(_by_commands(text, python, project))
+    shown = _by_commands(text, python, project)
+    found = list(shown)
     tests = {name: code for name, code in python.items() if _is_test(name, code)}
     rest = {name: code for name, code in python.items() if name not in tests and name != "conftest.py"}
     if tests:
@@ -31,7 +36,7 @@ def attempts(text: str, project: Project) -> tuple[Reproduction, ...]:
     found += [of_snippet(one.language, one.code) for one in snippets if one.language != "python"]
     command = own_command((project.name or "",), project)
     if python and command is not None and not any(_speaks_of(code, project) for code in python.values()):
-        found.insert(0, Reproduction("python", python, Way.PROGRAM, (*command, *python)))
+        found.insert(len(shown), Reproduction("python", python, Way.PROGRAM, (*command, *python)))
     return tuple(found[:MOST])
 
 
@@ -89,7 +94,7 @@ def _by_commands(text: str, python: dict[str, str], project: Project) -> list[Re
     found = []
     for words in commands_in(text):
         command = own_command(words, project)
-        if command is None:
+        if command is None or all(_TELLS_ITSELF.fullmatch(word) for word in command[1:]):
             continue
         wanted = [word for word in command[1:] if not word.startswith("-") and word.endswith(".py")]
         files = dict(python)

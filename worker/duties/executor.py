@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.core.budget import Cap, Meter
@@ -14,22 +13,16 @@ from app.core.plan import Plan
 from app.core.policy import Policy
 from app.core.report import Findings
 from app.core.run import Grant, grant_of
-from app.core.span import SpanKind
 from app.core.template import Template, TemplateUnreadable
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
 from worker.belts import executor, research
-from worker.belts.proving import BoxLost, NotPrepared, Prepare, Prover, scratch
+from worker.belts.proving import BoxLost, NotPrepared, Prover, scratch
 from worker.box.box import Box, BoxSettings, open_box
 from worker.box.checks import discover
 from worker.box.command import BoxUnavailable
-from worker.box.environment import (
-    CheckEnvironment,
-    EnvironmentUnavailable,
-    Workshop,
-    registry_variables,
-)
-from worker.box.preparing import prepare
+from worker.box.environment import EnvironmentUnavailable
+from worker.duties.preparing import preparing
 from worker.evidence.trace import Trace
 from worker.outcomes import Held, MustWait
 from worker.repo.mirror import Mirror
@@ -129,7 +122,7 @@ def _bench(work: _Work, box: Box) -> Iterator[executor.Bench]:
             models=None if plan.rule is not None else _models(work),
             snapshot=snapshot,
             symbols=shop.symbols,
-            prover=Prover(box, snapshot, discover(tree), _preparing(shop, work.trace), shop.keep, work.trace),
+            prover=Prover(box, snapshot, discover(tree), preparing(shop, work.trace), shop.keep, work.trace),
             trace=work.trace,
         )
 
@@ -141,20 +134,6 @@ def _models(work: _Work) -> executor.BenchModels:
         strong=work.model(pins.planner, "executor"),
         reviewer=work.model(pins.reviewer, "reviewer"),
     )
-
-
-def _preparing(shop: Shop, trace: Trace) -> Prepare:
-    """By trusted code, outside the box, before anything of the plan runs there."""
-    workshop = Workshop(shop.settings.data_dir / "environments", registry_variables(shop.settings.registry))
-
-    def prepared(kinds: set[str], tree: Path) -> tuple[CheckEnvironment, ...] | EnvironmentUnavailable:
-        with trace.noting(SpanKind.CHECK, "prepare the environment") as noted:
-            environments = prepare(kinds, tree, workshop)
-            if isinstance(environments, EnvironmentUnavailable):
-                noted.outcome = "unavailable"
-        return environments
-
-    return prepared
 
 
 def _waiting(unavailable: BoxUnavailable | EnvironmentUnavailable) -> MustWait:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 from app.core.budget import Cap, Meter, Spent
 from app.core.choice import choose
@@ -18,13 +19,19 @@ from app.ledger.outcomes import Claim
 from worker.belts import planner, rule_plan
 from worker.belts.looking_up import LookUps
 from worker.belts.proving import scratch
+from worker.belts.reading_docs import DocsTool
 from worker.belts.reading_up import NotReady, ReadUp, read
-from worker.box.checks import Ground, discover
+from worker.belts.reproducing import Reproducing, Workplace
+from worker.box.box import BoxSettings, open_box
+from worker.box.checks import Ground, NamedCheck, discover
+from worker.docs.fetching import Documentation
 from worker.duties.asking import reading
+from worker.duties.preparing import preparing
 from worker.evidence.trace import Trace
 from worker.github.reader import Reader
 from worker.model.conversation import ToolGroup
 from worker.repo.mirror import Mirror
+from worker.repo.ranking.issue import IssueText
 from worker.repo.snapshot import Snapshot
 from worker.shop import Done, Shop
 
@@ -77,6 +84,7 @@ def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.End
         snapshot = stack.enter_context(Snapshot(room.mirror, task.read.base_commit))
         tree = stack.enter_context(scratch()) / "tree"
         snapshot.export(tree)
+        checks = discover(tree)
         desk = planner.Desk(
             template=room.template,
             policy=room.policy,
@@ -86,19 +94,35 @@ def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.End
             snapshot=snapshot,
             symbols=shop.symbols,
             index=shop.index,
-            checks=discover(tree),
+            checks=checks,
             ground=Ground(tree),
             shelf=shop.ledger,
             trace=room.trace,
-            groups=_groups(room, task.read.base_commit),
+            groups=_groups(task, room, snapshot, tree, checks),
             history=shop.ledger.past_runs(room.template.name),
         )
         return planner.draft(task, desk, meter), meter.spent
 
 
-def _groups(room: _Room, base_commit: str) -> tuple[ToolGroup, ...]:
-    """What the planner can look at beside the repository at its base commit."""
-    return (LookUps(lambda: reading(room.shop, room.claim), base_commit),)
+def _groups(
+    task: planner.Task, room: _Room, snapshot: Snapshot, tree: Path, checks: tuple[NamedCheck, ...]
+) -> tuple[ToolGroup, ...]:
+    """What the planner can look at beside the repository at its base commit, and where it can try something out."""
+    shop = room.shop
+    workplace = Workplace(
+        tree=tree,
+        snapshot=snapshot,
+        issue=IssueText(task.read.title, task.read.body),
+        checks=checks,
+        index=shop.index,
+        trace=room.trace,
+        open_box=lambda: open_box(BoxSettings(bwrap=shop.settings.bwrap)),
+        prepare=preparing(shop, room.trace),
+    )
+    looking_up = LookUps(lambda: reading(shop, room.claim), task.read.base_commit)
+    docs = shop.settings.docs
+    pages = Documentation(docs.reach.within(room.policy.documentation), docs.authorities)
+    return looking_up, DocsTool(pages), Reproducing(workplace)
 
 
 def _asked(shop: Shop, run: str) -> tuple[str, ...]:
