@@ -3,24 +3,22 @@
 A step is a transaction: its edits are seen by its own reads, and reach the overlay together or not at all.
 """
 
-import re
+from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from app.core.patch import ChangeKind, FileMode
 from app.core.paths import safe_path, shown
 from app.core.verdict import Allowed, Refused, Verdict
-from worker.repo.fence import Create, Delete, Edit, Fence, Move, Replace
-from worker.repo.filetext import MAX_TEXT_BYTES, FileText, decode
-from worker.repo.placing import AlreadyThere, place
+from worker.repo.fence import Create, Delete, Edit, Fence, Insert, Move, Replace, Write
+from worker.repo.placed import NotPlaced, Why
+from worker.repo.textedits import Made, Outcome, inserted, line_in, made, replaced, written
 from worker.repo.tree import EXECUTABLE, FILE, Entry, Tree
+from worker.repo.udiff import Hunks, hunks_of
 
-_LEFT_OUT = re.compile(
-    r"^\s*(?:#|//|/\*|--|<!--|;|%|\*)?\s*(?:\.\.\.|…).*\b(?:existing|rest|unchanged|remaining|same|previous|omitted)\b"
-    r"|^\s*(?:#|//|/\*|--|<!--|;|%)\s*(?:existing|rest of|unchanged|remaining)\b.*(?:\.\.\.|…)",
-    re.IGNORECASE | re.MULTILINE,
-)
+REMEMBERED = 16
+"""How many earlier contents of a file a step keeps, to know what an edit of its own has changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +158,7 @@ class StepEdits(_Layered):
         self._fence = fence
         self._began_at = overlay._kept_steps
         self._missed: dict[str, str] = {}
+        self._before: dict[str, deque[bytes]] = {}
         self._touched: set[str] = set()
 
     def apply(self, edit: Edit) -> Applied | Refused:
@@ -167,6 +166,10 @@ class StepEdits(_Layered):
         match edit:
             case Replace(path, old, new):
                 return self.replace(path, old, new)
+            case Insert():
+                return self.insert(edit)
+            case Write(path, content):
+                return self.write(path, content)
             case Create(path, content):
                 return self.create(path, content)
             case Delete(path):
@@ -176,51 +179,81 @@ class StepEdits(_Layered):
 
     def replace(self, path: str, old: str, new: str) -> Applied | Refused:
         """Replaces the one place where `old` stands. A text that is not found stays owed until the path is mended."""
+        return self._change(path, lambda content: self._named(path, replaced(path, content, old, new), old))
+
+    def insert(self, edit: Insert) -> Applied | Refused:
+        """Puts lines before or after those of an anchor, which must stand in one place; owed as with `replace`."""
+        path, anchor = edit.path, edit.anchor
+        return self._change(
+            path,
+            lambda content: self._named(path, inserted(path, content, anchor, edit.text, edit.where), anchor),
+        )
+
+    def write(self, path: str, content: str) -> Applied | Refused:
+        """Gives a file a whole new content; its line ends, byte order mark, last newline and mode stay."""
+        return self._change(path, lambda before: written(path, before, content))
+
+    def patch(self, path: str, diff: str) -> Applied | Refused:
+        """Makes the changes of a unified diff, found by their lines and not by its numbers: all of them, or none.
+
+        What it holds for other files is left out, and said.
+        """
+        hunks = hunks_of(diff, path)
+        if isinstance(hunks, Refused):
+            return hunks
+        return self._change(path, lambda content: self._patched(path, content, hunks))
+
+    def _patched(self, path: str, content: bytes, hunks: Hunks) -> Outcome:
+        said: list[str] = []
+        changed = False
+        for number, (old, new) in enumerate(hunks.changes, start=1):
+            outcome = self._named(path, replaced(path, content, old, new), old)
+            if isinstance(outcome, Refused):
+                return replace(outcome, reason=f"Part {number} of the diff: {outcome.reason}")
+            content, changed = outcome.content, changed or outcome.fresh
+            said.append(outcome.said)
+        if hunks.elsewhere:
+            others = ", ".join(shown(name) for name in hunks.elsewhere)
+            said.append(f"The parts of the diff for {others} were left out: this call is for one file.")
+        return Made(content, " ".join(said), changed)
+
+    def _change(self, path: str, change: Callable[[bytes], Outcome]) -> Applied | Refused:
         ready = self._ready(path, "change") or self._present(path)
         if ready is not None:
             return ready
-        text = decode(path, self.read(path))
-        if isinstance(text, Refused):
-            return text
-        made = self._replaced(path, text, old.replace("\r\n", "\n"), new.replace("\r\n", "\n"))
-        if isinstance(made, Refused):
-            self._missed[path] = made.reason
-        else:
-            self._missed.pop(path, None)
-        return made
+        outcome = change(self.read(path))
+        if isinstance(outcome, Refused):
+            if not (isinstance(outcome, NotPlaced) and outcome.why is Why.DONE):
+                self._missed[path] = outcome.reason
+            return outcome
+        self._missed.pop(path, None)
+        if not outcome.fresh:
+            return Applied(outcome.said, fresh=False)
+        self._before.setdefault(path, deque(maxlen=REMEMBERED)).append(self.read(path))
+        self._put(path, outcome.content)
+        return Applied(outcome.said + self._broken_now(path))
 
-    def _replaced(self, path: str, text: FileText, old: str, new: str) -> Applied | Refused:
-        if _LEFT_OUT.search(new) and not _LEFT_OUT.search(old):
-            return Refused("The new text holds a placeholder for code that it leaves out.", "Write the lines in full.")
-        placed = place(text.plain, old, new)
-        if isinstance(placed, AlreadyThere):
-            return Applied(
-                f"Already so: {shown(path)} has this text at line {placed.line}. Nothing changed.", fresh=False
-            )
-        if isinstance(placed, Refused):
-            return placed
-        edited = text.spliced(placed.start, placed.end, placed.new)
-        if edited.raw == text.raw:
-            return Refused("The edit would change nothing: the end of a file stays as it was.")
-        if not edited.raw.strip() and text.raw.strip():
-            return Refused("The edit would empty the whole file.", "Delete the file where the plan says so.")
-        try:
-            content = edited.encoded()
-        except UnicodeEncodeError:
-            return Refused("The new text is not valid Unicode.")
-        if len(content) > MAX_TEXT_BYTES:
-            return Refused(f"The file would become larger than {MAX_TEXT_BYTES:,} bytes.")
-        self._write(path, content)
-        line = text.plain.count("\n", 0, placed.start) + 1
-        overlooked = f" Overlooked: {placed.how}." if placed.how else ""
-        return Applied(f"Replaced at line {line} of {shown(path)}.{overlooked}")
+    def _named(self, path: str, outcome: Outcome, old: str) -> Outcome:
+        """A text that is not found but was, before an edit: then the refusal says which edit changed it."""
+        if not isinstance(outcome, NotPlaced) or outcome.why is not Why.NOT_FOUND:
+            return outcome
+        for content in reversed(self._before.get(path, ())):
+            if (line := line_in(path, content, old)) is not None:
+                what = f"An earlier edit of this step changed what the search text names; it was at line {line}."
+                return NotPlaced(what, outcome.remedy, Why.CHANGED_BEFORE)
+        base = self._base.entry(path)
+        changed = base is not None and base.kind == "file" and path in self._overlay.edited_paths()
+        if changed and (line := line_in(path, self._base.read(path), old)) is not None:
+            what = "The file has changed since the plan was made: an earlier step changed what is searched for"
+            return NotPlaced(f"{what}; it was at line {line}.", outcome.remedy, Why.CHANGED_BEFORE)
+        return outcome
 
     def rewrite(self, path: str, content: bytes) -> Applied | Refused:
         """Puts a whole new content into a file, byte for byte; for trusted code, whose results are pinned."""
         ready = self._ready(path, "change") or self._present(path)
         if ready is not None:
             return ready
-        self._write(path, content)
+        self._put(path, content)
         return Applied(f"Rewrote {shown(path)} ({len(content):,} bytes).")
 
     def create(self, path: str, content: str) -> Applied | Refused:
@@ -228,19 +261,17 @@ class StepEdits(_Layered):
         refused = self._ready(path, "create")
         if refused is not None:
             return refused
-        if self.entry(path) is not None or self.is_folder(path):
+        raw = made(path, content)
+        if isinstance(raw, Refused):
+            return raw
+        there = self.entry(path)
+        if there is not None and self.read(path) == raw:
+            return Applied(f"Already so: {shown(path)} has exactly this content. Nothing changed.", fresh=False)
+        if there is not None or self.is_folder(path):
             return Refused(f"{shown(path)} exists already.", "Use replace on a file that exists.")
-        if _LEFT_OUT.search(content):
-            return Refused("The content holds a placeholder for code that it leaves out.", "Write the file in full.")
-        try:
-            raw = content.encode("utf-8")
-        except UnicodeEncodeError:
-            return Refused("The content is not valid Unicode.")
-        if len(raw) > MAX_TEXT_BYTES or b"\0" in raw:
-            return Refused(f"A new file is text of at most {MAX_TEXT_BYTES:,} bytes.")
         self._layer[path] = _Held(raw, FILE, None)
         self._done(path)
-        return Applied(f"Created {shown(path)} ({len(raw):,} bytes).")
+        return Applied(f"Created {shown(path)} ({len(raw):,} bytes)." + self._broken_now(path))
 
     def delete(self, path: str) -> Applied | Refused:
         """Deletes a file."""
@@ -275,14 +306,15 @@ class StepEdits(_Layered):
                 f"An edit in {shown(path)} was not made: {reason}", "Make it, or say that the step cannot be done."
             )
         for path in sorted(self._touched):
-            line = self._breaks(path)
+            line = self.breaks(path)
             if line is not None:
                 return Refused(f"{shown(path)} no longer parses: see line {line}.", "Mend it before the step is done.")
         self._overlay._take(dict(self._layer), self._began_at)
         self._began_at += 1
         return Allowed()
 
-    def _breaks(self, path: str) -> int | None:
+    def breaks(self, path: str) -> int | None:
+        """The first line at which the file does not parse, where it did before the step; else None."""
         if self.entry(path) is None:
             return None
         line = self._overlay._broken_at(path, self.read(path))
@@ -290,6 +322,14 @@ class StepEdits(_Layered):
         if line is None or (was is not None and self._overlay._broken_at(path, self._overlay.read(path)) is not None):
             return None
         return line
+
+    def touched(self) -> frozenset[str]:
+        """The paths that the step has edited, the two of a move among them."""
+        return frozenset(self._touched)
+
+    def _broken_now(self, path: str) -> str:
+        line = self.breaks(path)
+        return "" if line is None else f" As it stands now the file does not parse: see line {line}."
 
     def _ready(self, path: str, kind: ChangeKind) -> Refused | None:
         return self._sound(path) or self._fence.refusal(path, kind, self._base)
@@ -324,7 +364,7 @@ class StepEdits(_Layered):
         executable = cast(Entry, self.entry(path)).mode == EXECUTABLE
         return _Held(self.read(path), EXECUTABLE if executable else FILE, None)
 
-    def _write(self, path: str, content: bytes) -> None:
+    def _put(self, path: str, content: bytes) -> None:
         held = self._held(path)
         self._layer[path] = _Held(content, held.mode, held.came_from)
         self._done(path)

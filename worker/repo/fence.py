@@ -7,7 +7,13 @@ from app.core.patch import ChangeKind
 from app.core.paths import shown
 from app.core.plan import FileStep, MoveFile
 from app.core.verdict import Refused
+from worker.repo.placing import Where
 from worker.repo.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class Outside(Refused):
+    """The step does not reach this far."""
 
 
 def _nowhere(_path: str) -> bool:
@@ -31,7 +37,7 @@ class Fence:
         moves = {step.path: step.to} if isinstance(step, MoveFile) else {}
         return cls({step.path: step.kind}, moves, beside)
 
-    def refusal(self, path: str, kind: ChangeKind, base: Tree) -> Refused | None:
+    def refusal(self, path: str, kind: ChangeKind, base: Tree) -> Outside | None:
         """Why the step may not do this, or None. A file made or moved by the step may be changed as well."""
         allowed = self.allowed.get(path)
         may_change = allowed == "change" or (allowed == "create" and base.entry(path) is None)
@@ -42,7 +48,7 @@ class Fence:
         if kind in ("change", "create") and self.beside(path):
             return None
         may = "; ".join(f"{each} {shown(name)}" for name, each in self.allowed.items()) or "nothing"
-        return Refused(f"The step does not {kind} {shown(path)}.", f"It may: {may}.")
+        return Outside(f"The step does not {kind} {shown(path)}.", f"It may: {may}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,24 @@ class Replace:
     path: str
     old: str
     new: str
+
+
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Puts the lines of `text` before or after the whole lines of `anchor`; with none, at the file's start or end."""
+
+    path: str
+    anchor: str
+    text: str
+    where: Where = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Gives a file that is there a whole new content; for files that are not long."""
+
+    path: str
+    content: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,4 +101,4 @@ class Move:
     to: str
 
 
-Edit = Replace | Create | Delete | Move
+Edit = Replace | Insert | Write | Create | Delete | Move

@@ -1,6 +1,6 @@
 """A file as text whose bytes come back exactly: byte order mark, line ends and last newline are kept."""
 
-import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from app.core.paths import shown
@@ -8,6 +8,15 @@ from app.core.verdict import Refused
 
 UTF8_MARK = b"\xef\xbb\xbf"
 MAX_TEXT_BYTES = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Splice:
+    """Lines `start` to `end` (from 0, the end not included) become the lines `new`, which have no line ends."""
+
+    start: int
+    end: int
+    new: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,30 +29,41 @@ class FileText:
     @property
     def plain(self) -> str:
         """The text with LF line ends, as models read and write it. A lone CR is an ordinary character."""
-        return self.raw.replace("\r\n", "\n")
+        return self.raw.replace("\r\n", "\n") if "\r" in self.raw else self.raw
 
     def encoded(self) -> bytes:
+        """The file's bytes. Raises UnicodeEncodeError for a text that is none."""
         return (UTF8_MARK if self.mark else b"") + self.raw.encode("utf-8")
 
-    def spliced(self, start: int, end: int, new: str) -> "FileText":
-        """This text with `plain[start:end]` replaced by `new`, which has LF line ends.
+    def spliced(self, splices: Iterable[Splice]) -> "FileText":
+        """This text with the splices made, which rise and do not overlap.
 
-        Lines that stay the same keep their own ending; a changed line keeps the ending it had, a new one gets the
-        file's prevailing one. The end of the file stays as it was: with a last newline, or without.
+        Every other line keeps its bytes. A line that takes another's place takes its line end as well, a further one
+        the file's prevailing one. The file ends as it did: with a last newline, or without.
         """
-        plain = self.plain
-        lines = _lines(self.raw)
-        first, begin = _line_at(lines, start)
-        last, finish = first, begin
-        while last < len(lines) and (finish < end or last == first):
-            finish += len(_content(lines[last])) + _has_end(lines[last])
-            last += 1
-        region = plain[begin:start] + new + plain[end:finish]
-        if last == len(lines) and plain.endswith("\n") and region and not region.endswith("\n"):
-            region += "\n"
-        fresh = _with_endings(lines[first:last], region, prevailing_ending(self.raw))
-        whole = "".join(lines[:first]) + fresh + "".join(lines[last:])
-        return FileText(whole if plain.endswith("\n") else _without_last_newline(whole), self.mark)
+        lines = self.raw.split("\n")
+        ended = not lines[-1]
+        if ended:
+            del lines[-1]
+        usual = "\r" if prevailing_ending(self.raw) == "\r\n" else ""
+        out: list[str] = []
+        at, last = 0, ""
+        for splice in splices:
+            out += lines[at : splice.start]
+            if not ended and at < splice.start == len(lines):
+                out[-1] += usual  # It was the last line and had no end.
+            new = _without_blank_end(splice.new, lines) if splice.end == len(lines) else splice.new
+            for twin, content in enumerate(new, start=splice.start):
+                replaces = twin < splice.end and (ended or twin < len(lines) - 1)
+                last = _return_of(lines[twin]) if replaces else usual
+                out.append(content + last)
+            if not new:
+                last = _return_of(out[-1]) if out else ""
+            at = splice.end
+        out += lines[at:]
+        if at == len(lines) and out and not ended:
+            out[-1] = out[-1].removesuffix(last)
+        return FileText("\n".join(out) + ("\n" if ended and out else ""), self.mark)
 
 
 def decode(path: str, content: bytes) -> FileText | Refused:
@@ -64,54 +84,27 @@ def decode(path: str, content: bytes) -> FileText | Refused:
 
 def prevailing_ending(raw: str) -> str:
     """CRLF where most lines of the text end so, else LF."""
+    if "\r" not in raw:
+        return "\n"
     pairs = raw.count("\r\n")
     return "\r\n" if pairs * 2 > raw.count("\n") else "\n"
 
 
-def _lines(raw: str) -> list[str]:
-    pieces = raw.split("\n")
-    lines = [piece + "\n" for piece in pieces[:-1]]
-    return [*lines, pieces[-1]] if pieces[-1] else lines
+def lines_of(plain: str) -> list[str]:
+    """The lines of a text with LF line ends, without them; a last newline begins no line."""
+    return plain.removesuffix("\n").split("\n") if plain else []
 
 
-def _has_end(line: str) -> bool:
-    return line.endswith("\n")
+def _return_of(line: str) -> str:
+    """The CR before the line's LF."""
+    return "\r" if line.endswith("\r") else ""
 
 
-def _content(line: str) -> str:
-    return line.removesuffix("\n").removesuffix("\r") if line.endswith("\n") else line
-
-
-def _line_at(lines: list[str], offset: int) -> tuple[int, int]:
-    """Index of the line that holds `offset` of the plain text, and the offset where that line begins."""
-    begin = 0
-    for number, line in enumerate(lines):
-        size = len(_content(line)) + _has_end(line)
-        if offset < begin + size:
-            return number, begin
-        begin += size
-    return len(lines), begin
-
-
-def _without_last_newline(text: str) -> str:
-    while text.endswith("\n"):
-        text = text.removesuffix("\n").removesuffix("\r")
-    return text
-
-
-def _with_endings(old: list[str], region: str, ending: str) -> str:
-    """`region` with, per line, the ending of the old line that it keeps or replaces."""
-    fresh = _lines(region)
-    was = [(_content(line), _has_end(line)) for line in old]
-    now = [(line.removesuffix("\n"), _has_end(line)) for line in fresh]
-    out: list[str] = []
-    matcher = difflib.SequenceMatcher(None, was, now, autojunk=False)
-    for tag, i1, i2, j1, j2 in matcher.get_opcodes():
-        if tag == "equal":
-            out += old[i1:i2]
-            continue
-        for step, (content, ended) in enumerate(now[j1:j2]):
-            twin = old[i1 + step] if i1 + step < i2 else ""
-            own = twin[len(_content(twin)) :] or ending
-            out.append(content + (own if ended else ""))
-    return "".join(out)
+def _without_blank_end(new: tuple[str, ...], lines: list[str]) -> tuple[str, ...]:
+    """A file that does not end in a blank line does not get one."""
+    if lines and not lines[-1].strip("\r"):
+        return new
+    last = len(new)
+    while last and not new[last - 1]:
+        last -= 1
+    return new[:last]

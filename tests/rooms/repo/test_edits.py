@@ -168,7 +168,8 @@ def test_another_spelling_that_fits_in_two_places_is_refused(tree_of):
 
 def test_a_block_whose_inner_indents_differ_is_not_placed(tree_of):
     refused = edited(tree_of, b"if alpha:\n    beta()\ngamma()\n", "if alpha:\nbeta()\ngamma()\n", "pass\n")
-    assert isinstance(refused, Refused) and "not in the file" in refused.reason
+    assert isinstance(refused, Refused) and "like lines 1 to 3" in refused.reason
+    assert "2|     beta()" in refused.remedy
 
 
 @pytest.mark.parametrize(
