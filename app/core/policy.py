@@ -95,6 +95,8 @@ class Policy(_Section):
     forbidden_paths: tuple[str, ...] = ()
     without_draft: Literal["open", "stop"] = "open"
     """Where a repository has no draft pull requests: open an ordinary one, marked; or stop and say so."""
+    documentation: Annotated[tuple[Annotated[str, Field(max_length=300)], ...], Field(max_length=100)] | None = None
+    """Which of the operator's documentation hosts the planner may read, as the operator spells them; all by default."""
 
 
 def parse_policy(text: str) -> Policy | Refused:

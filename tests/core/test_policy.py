@@ -69,3 +69,13 @@ def test_a_file_that_is_not_understood_is_refused_with_its_line_or_key(text: str
 @given(st.text(max_size=300))
 def test_any_text_gives_a_policy_or_a_reason(text: str) -> None:
     assert isinstance(parse_policy(text), Policy | Refused)
+
+
+def test_documentation_is_chosen_by_host_or_not_spoken_of() -> None:
+    chosen = parse_policy("documentation: [docs.example.com, 'wiki.example.com:8443']")
+    assert isinstance(chosen, Policy) and chosen.documentation == ("docs.example.com", "wiki.example.com:8443")
+    none = parse_policy("documentation: []")
+    assert isinstance(none, Policy) and none.documentation == ()
+    assert Policy().documentation is None
+    refused = parse_policy("documentation: docs.example.com")
+    assert isinstance(refused, Refused) and "`documentation`" in refused.reason

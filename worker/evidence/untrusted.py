@@ -63,6 +63,13 @@ def clean(text: str) -> Cleaned:
     return Cleaned(text, tuple(seen))
 
 
+def visible(text: str) -> Cleaned:
+    """The text without its invisible characters, however long: for what is shown as it stands, such as plain text."""
+    found: list[str] = []
+    kept = _without_invisible(text.replace("\r\n", "\n").replace("\r", "\n"), found)
+    return Cleaned(kept, tuple(found))
+
+
 # --- characters -------------------------------------------------------------------------------------------------
 
 

@@ -65,6 +65,9 @@ WRONG = [
     ("listening mint", {"COUNTERSIGN_MINT_CREDENTIAL_PLANNER": ""}, "COUNTERSIGN_MINT_CREDENTIAL_PLANNER"),
     ("listening mint", {"COUNTERSIGN_MINT_CREDENTIAL_PLANNER": "short"}, "COUNTERSIGN_MINT_CREDENTIAL_PLANNER"),
     ("listening mint", {"COUNTERSIGN_MINT_CREDENTIAL_EXECUTOR": CREDENTIAL}, "COUNTERSIGN_MINT_CREDENTIAL_EXECUTOR"),
+    ("planner", {"COUNTERSIGN_DOCS_HOSTS": "*.example.com"}, "COUNTERSIGN_DOCS_HOSTS"),
+    ("planner", {"COUNTERSIGN_DOCS_NETWORKS": "169.254.169.254/32"}, "COUNTERSIGN_DOCS_HOSTS"),
+    ("planner", {"COUNTERSIGN_DOCS_CA_FILE": "/no/such/file"}, "COUNTERSIGN_DOCS_CA_FILE"),
     ("up", {"GITHUB_WEBHOOK_SECRET": ""}, "GITHUB_WEBHOOK_SECRET"),
     ("up", {"ANTHROPIC_API_KEY": ""}, "ANTHROPIC_API_KEY"),
     ("up", {"GITHUB_APP_ID": ""}, "GITHUB_APP_ID"),
@@ -108,6 +111,15 @@ def test_anything_that_looks_like_a_token_stops_the_start_whatever_its_name(proc
     with pytest.raises(SettingsWrong, match=r"^MY_NOTES is set") as wrong:
         SETTINGS[process]({"MY_NOTES": value})
     assert value not in str(wrong.value)
+
+
+def test_documentation_is_the_planners_to_read_and_nobody_elses():
+    env = {"COUNTERSIGN_DOCS_HOSTS": "docs.example.com", "COUNTERSIGN_DOCS_NETWORKS": "10.1.0.0/16"}
+    planner = SETTINGS["planner"](env)
+    assert planner.docs.reach.hosts == ("docs.example.com",) and planner.docs.authorities is None
+    for process in ("executor", "publisher"):
+        assert SETTINGS[process](env).docs.reach.hosts == ()
+    assert SETTINGS["planner"]({}).docs.reach.hosts == ()
 
 
 def test_no_setting_shows_a_secret_when_it_is_printed():
