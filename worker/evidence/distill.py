@@ -46,6 +46,7 @@ def _view(reading: Reading, limit: int, reference: str) -> Distilled:
             return Distilled(text, 0, reading.kinds)
     last = f"whole output: {reference}" if reference else ""
     lines = reading.length
-    chosen = choose(reading.marks(), lines, limit - len(last) - 1)
-    text = rendered(chosen, lines, limit)
+    room = limit - len(last) - 1 if last else limit
+    chosen = choose(reading.marks(), lines, room)
+    text = rendered(chosen, lines, room)
     return Distilled(f"{text}\n{last}" if last else text, lines - len(chosen), reading.kinds)

@@ -5,9 +5,9 @@ import re
 from worker.evidence.distillers.marks import Kind, LineRules
 
 _RULES = re.compile(
-    r"(?P<message>##\[error\]|::error|FATAL: |ERROR: (?!no tag)|ERROR: Job failed"
+    r"(?P<message>##\[error\](?!Process completed)|::error|FATAL: |ERROR: (?!no tag)|ERROR: Job failed"
     r"|The command \"[^\"]+\" (?:failed|exited) )"
-    r"|(?P<verdict>Finished: (?:FAILURE|ABORTED|UNSTABLE)|Exited with code )"
+    r"|(?P<verdict>Finished: (?:FAILURE|ABORTED|UNSTABLE)|Exited with code |##\[error\]Process completed)"
     r"|(?P<closing>Build step '.*' marked build as|Sending e-mails to|\[WS-CLEANUP\]|Archiving artifacts"
     r"|GitHub Issue Notifier"
     r"|Recording test results|Build timed out)"

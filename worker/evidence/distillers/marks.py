@@ -95,7 +95,10 @@ class LineRules:
         found = self._match(line)
         if found is not None:
             role = self._roles[found.lastgroup or ""]
-            self._left = self._most if role in _OPENING else 0
+            if role is Role.DETAIL:
+                self._left = max(self._left - 1, 0)
+            else:
+                self._left = self._most if role in _OPENING else 0
             return role
         if self._left and self._continues is not None:
             if self._continues.match(line):

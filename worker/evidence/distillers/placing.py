@@ -1,7 +1,6 @@
 """Where each kept line stands among its likes, seen when the whole output has been read."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 from worker.evidence.distillers.marks import Mark, Role
@@ -16,7 +15,7 @@ _SHAPE_CHARACTERS = 160
 def place(marks: Sequence[Mark]) -> None:
     """Failures are counted from whichever end is nearer: the first cause, the last word. So are lines within one.
 
-    Lines that are alike but for names and numbers know how many came before.
+    Lines that are alike but for names and numbers know how many stand before and after.
     """
     told = {mark.block for mark in marks if mark.role is Role.MESSAGE}
     echoes = {mark.block for mark in marks if mark.first_role is Role.MESSAGE} - told
@@ -33,12 +32,13 @@ def place(marks: Sequence[Mark]) -> None:
 
 
 def _count_alike(marks: Sequence[Mark]) -> None:
-    shapes: Counter[str] = Counter()
+    shapes: dict[str, list[Mark]] = {}
     for mark in marks:
         if mark.role in _SHAPED:
-            shape = _NAMES.sub("", mark.line[:_SHAPE_CHARACTERS])
-            mark.likeness = shapes[shape]
-            shapes[shape] += 1
+            shapes.setdefault(_NAMES.sub("", mark.line[:_SHAPE_CHARACTERS]), []).append(mark)
+    for alike in shapes.values():
+        for at, mark in enumerate(alike):
+            mark.likeness = min(at, len(alike) - 1 - at)
 
 
 def _count_within(marks: Sequence[Mark]) -> None:

@@ -7,7 +7,8 @@ from worker.evidence.distillers.frames import is_library
 from worker.evidence.distillers.marks import Kind, Mark, Role
 
 _SECTION = re.compile(r"=+ (.+?) =+$")
-_TITLE = re.compile(r"_{3,} (.+?) _{3,}$")
+# A long title leaves room for one sign at either end.
+_TITLE = re.compile(r"_+ (?!_ )(.+?) _+$")
 _CLOSING = re.compile(r"=+ short test summary info =+$")
 _STARTED = re.compile(r"=+ test session starts =+$")
 _PRINTED = re.compile(r"-{3,} Captured .+ -{3,}$|-{3,} (?:live log|generated|coverage)")
@@ -24,6 +25,13 @@ _PROGRESS = re.compile(
 )
 _FAILED = re.compile(r"(?:FAILED|ERROR) \S|\S+::\S+ (?:FAILED|ERROR)\b|\[gw\d+\] \[ *\d+%\] (?:FAILED|ERROR)")
 _PLACE = re.compile(r"(\S+?):\d+: ?(?:[A-Z_]\w*|in \w+|$)")
+_TELLING = re.compile(
+    r"E +(?:[\w.]+(?:Error|Exception|Failed|Exit)\b|At index|Falsifying|(?:Left|Right) contains|Differing|Extra items"
+    r"|Mismatched elements|Max (?:absolute|relative) difference|\[(?:left|right)\]:|Obtained: |Expected: )"
+)
+_TOLD = re.compile(r"E  +\S|[\w.]+(?:Error|Exception|Exit)\b: |(?:ERROR|CRITICAL) +\S+:\S+\.py:\d+ ")
+_NEAR = 3
+"""Lines before an error within which the place stands where it was raised."""
 _OPENING = re.compile(
     r"(?:platform |rootdir|configfile|plugins|cachedir|collected |collecting |scheduling|Using --|testpaths|asyncio:)"
 )
@@ -37,6 +45,7 @@ class Pytest:
         self._printed = False
         self._messages = 0
         self._inner = False
+        self._error = False
         self._before = ""
 
     def role(self, line: str) -> Role | None:
@@ -97,20 +106,26 @@ class Pytest:
     def _failure(self, line: str) -> Role | None:
         first = line[0]
         if self._inner and not (first == "-" and _PRINTED.match(line)):
-            return Role.CONTEXT
-        if first == "_" and (title := _TITLE.match(line)) is not None:
+            return self._told(line)
+        if first == "_" and _TITLE.match(line):
             self._printed, self._messages = False, 0
-            return Role.HEAD if title.group(1).strip("_ ") else Role.REPEAT
+            return Role.HEAD
         if first == "-" and _PRINTED.match(line):
             self._printed, self._inner = True, False
             return Role.CONTEXT
-        return Role.CONTEXT if self._printed else self._shown(line)
+        return self._told(line) if self._printed else self._shown(line)
+
+    def _told(self, line: str) -> Role:
+        """What a failing test printed, among it maybe the error that it failed by."""
+        error = line.startswith("E  ")
+        first, self._error = error and not self._error, error
+        return Role.DETAIL if (first or not error) and _TOLD.match(line) else Role.CONTEXT
 
     def _shown(self, line: str) -> Role:
         if line.startswith("E  "):
             return self._message(line)
         if line.startswith(">  "):
-            return Role.PLACE
+            return Role.DETAIL
         if _FAILED.match(line):
             return Role.ID
         if (place := _PLACE.match(line)) is not None:
@@ -125,11 +140,7 @@ class Pytest:
 
     def _message(self, line: str) -> Role:
         self._messages += 1
-        if self._messages == 1 or re.match(
-            r"E   (?:\S+(?:Error|Exception|Failed|Exit)\b|   ?(?:At index|Falsifying))", line
-        ):
-            return Role.MESSAGE
-        return Role.DETAIL
+        return Role.MESSAGE if self._messages == 1 or _TELLING.match(line) else Role.DETAIL
 
     def settle(self, marks: Iterable[Mark]) -> None:
         """Of each run the last counts and the last summary count; before them is progress and what tests printed."""
@@ -139,7 +150,26 @@ class Pytest:
                 runs.append([])
             runs[-1].append(mark)
         for run in runs:
+            _settle_printed(run)
             _settle_run(run)
+
+
+def _settle_printed(marks: list[Mark]) -> None:
+    """An error that a failing test printed is told with its place, below the line that says it was printed."""
+    title: Mark | None = None
+    printed: Mark | None = None
+    before: Mark | None = None
+    for mark in marks:
+        if Role.HEAD in (mark.role, mark.first_role):
+            title, printed = mark, None
+        elif _PRINTED.match(mark.line):
+            printed = mark
+            printed.head = title
+        elif printed is not None and mark.role is Role.DETAIL:
+            mark.head = printed
+            if before is not None and mark.number - before.number <= _NEAR:
+                before.role, before.head = Role.DETAIL, printed
+        before = mark if mark.role is Role.CONTEXT and _PLACE.match(mark.line) else before
 
 
 def _settle_run(marks: list[Mark]) -> None:
