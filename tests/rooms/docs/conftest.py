@@ -40,6 +40,7 @@ class Host:
     asked: list[tuple[str, str, str]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
     drips: set[str] = field(default_factory=set)
+    endless: set[str] = field(default_factory=set)
     names: dict[str, list[str]] = field(default_factory=dict)
     """Name → the addresses that it means, one after another; the last one stays."""
     looked_up: list[str] = field(default_factory=list)
@@ -118,6 +119,8 @@ def _handler(host: Host) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             with suppress(OSError):
                 self.end_headers()
+                while self.path in host.endless:
+                    self.wfile.write(b"x" * 65_536)
                 if self.path in host.drips:
                     for byte in body:
                         self.wfile.write(bytes([byte]))

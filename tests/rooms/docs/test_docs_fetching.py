@@ -173,6 +173,13 @@ def test_a_page_that_is_too_large_or_too_intricate_is_refused(host: Host) -> Non
     assert isinstance(documentation.read(host.url("/right")), Page)
 
 
+def test_an_answer_without_end_is_left_where_it_is_too_large(host: Host) -> None:
+    host.serve("/", b"", "text/plain")
+    host.endless.add("/")
+    told = refusal(host.documentation("docs.test", seconds=60.0).read(host.url("/")))
+    assert told.endswith(f"has more than {MOST_BYTES:,} bytes.")
+
+
 def test_a_host_that_drips_its_answer_is_left_at_the_time_limit(host: Host) -> None:
     host.serve("/", b"x" * 10_000, "text/plain")
     host.drips.add("/")
