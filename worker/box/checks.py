@@ -141,7 +141,8 @@ def _cargo(snapshot: Path) -> NamedCheck | None:
     if text is None:
         return None
     wants = re.search(r"^\s*\[.*dependencies", text, re.MULTILINE) and not (snapshot / "vendor").is_dir()
-    return _with_tool("cargo test", "cargo", ("test", "--offline"), "its crates are not prepared" if wants else "")
+    words = ("test", "--offline", "--quiet")
+    return _with_tool("cargo test", "cargo", words, "its crates are not prepared" if wants else "")
 
 
 def _make(snapshot: Path) -> NamedCheck | None:

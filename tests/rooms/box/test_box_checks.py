@@ -11,6 +11,7 @@ from app.core.verdict import Refused
 from worker.box.checks import PYTEST, Ground, NamedCheck, PathArguments, command_for, discover
 from worker.box.command import Command, Profile
 from worker.box.environment import PYTHON, CheckEnvironment
+from worker.box.mounts import FIXED_ENVIRONMENT
 
 CHECK = NamedCheck("pytest", PYTEST, PathArguments.ACCEPTED, "python")
 
@@ -87,6 +88,17 @@ def test_each_ecosystem_is_found_by_its_own_file(tmp_path: Path) -> None:
     assert found["pytest"].argv == PYTEST and found["pytest"].needs == "python"
     assert found["npm test"].argv == ("/usr/bin/npm", "test", "--silent")
     assert found["go test"].not_prepared and found["cargo test"].not_prepared
+
+
+def test_runners_are_asked_for_little_and_are_not_told_that_nobody_reads_along(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text("")
+    (tmp_path / "Cargo.toml").write_text("[package]\nname = 'x'\n")
+    found = {check.name: check for check in discover(tmp_path)}
+    assert found["pytest"].argv[3:6] == ("-q", "--tb=short", "-rfE")
+    assert found["cargo test"].argv[1:] == ("test", "--offline", "--quiet")
+    assert "CI" not in FIXED_ENVIRONMENT
+    with pytest.raises(ValueError, match="CI"):
+        Command(("make",), 1.0, Profile.TEST, {"CI": "1"})
 
 
 @pytest.mark.parametrize(
