@@ -1,10 +1,14 @@
 """Each kind of output: what decides stays in a view that is far smaller than the output, and what repeats goes."""
 
+import re
 from dataclasses import dataclass
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from worker.evidence.distill import distill
+from worker.evidence.distill import distill, plain_output
+from worker.evidence.distillers.cleaning import cleaned_batches
 from worker.evidence.distillers.kinds import KINDS
 
 
@@ -98,6 +102,25 @@ CASES = [
         "      at process.processImmediate (node:internal/timers:476:21)\n",
         ("1) is first in first out", "150 passing", "1 failing", "2 !== 1", "test/queue.test.js:4:10"),
         ("✔",),
+        limit=600,
+    ),
+    Case(
+        "node test",
+        many("✔ adds item # (0.512ms)") + "✖ total is rounded (2.676953ms)\n"
+        "  AssertionError [ERR_ASSERTION]: Expected values to be strictly equal:\n  \n  35.6643 !== 35.66\n  \n"
+        "      at TestContext.<anonymous> (/srv/cart.test.js:3:37)\n"
+        "      at Test.run (node:internal/test_runner/test:796:25) {\n    generatedMessage: true,\n"
+        "    code: 'ERR_ASSERTION'\n  }\n\nℹ tests 151\nℹ suites 0\nℹ pass 150\nℹ fail 1\nℹ duration_ms 53.1\n\n"
+        "✖ failing tests:\n\ntest at cart.test.js:3:1\n✖ total is rounded (2.676953ms)\n",
+        (
+            "✖ total is rounded (2.676953ms)",
+            "35.6643 !== 35.66",
+            "/srv/cart.test.js:3:37",
+            "ℹ pass 150",
+            "ℹ fail 1",
+            "test at cart.test.js:3:1",
+        ),
+        ("✔", "ℹ suites"),
         limit=600,
     ),
     Case(
@@ -344,3 +367,49 @@ def test_search_hits_keep_their_files():
     text = "".join(f"src/m{n}.py\n" + many(f"{n}#:    total()", 20) for n in range(12))
     view = distill("search", text, 600)
     assert sum(f"src/m{n}.py" in view.text for n in range(12)) >= 6
+
+
+def test_subtests_of_tap_are_told_below_their_own_line():
+    text = (
+        "TAP version 13\n"
+        + many("# Subtest: adds #\nok # - adds #\n  ---\n  duration_ms: 1\n  ...")
+        + "# Subtest: cart\n    not ok 1 - total\n      ---\n      error: 'got 4, want 3'\n      ...\n"
+        "not ok 151 - cart\n  ---\n  error: '1 subtest failed'\n  ...\n# pass 150\n# fail 1\n"
+    )
+    view = distill("", text, 500).text
+    for fact in ("    not ok 1 - total", "error: 'got 4, want 3'", "not ok 151 - cart", "# fail 1"):
+        assert fact in view
+    assert "ok 70 - adds 70" not in view
+
+
+_JUNK = ("", "\0", "\ud800", " 10%\r 50%\r100%\r", "x" * 70_000, "\x1b[31m", "\ufeff", "  ", "[… 3–4 …]")
+_WHOLE = st.sampled_from(CASES).map(lambda case: case.text)
+_TORN = st.builds(lambda text, cut: text[: int(len(text) * cut)], _WHOLE, st.floats(0, 1))
+_ENDS = st.builds(lambda text, cut: text[int(len(text) * cut) :], _WHOLE, st.floats(0, 1))
+_PIECES = st.lists(st.one_of(_WHOLE, _TORN, _ENDS, st.sampled_from(_JUNK)), max_size=5)
+_GAP = re.compile(r"\[… \d+(?:–\d+)? …\]$")
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    _PIECES, st.sampled_from(["", *(kind.name for kind in KINDS)]), st.integers(200, 3_000), st.sampled_from(["", "\n"])
+)
+def test_torn_mixed_and_damaged_outputs_have_a_view_of_their_own_lines(pieces, hint, limit, between):
+    text = between.join(pieces)
+    view = distill(hint, text, limit)
+    assert len(view.text) <= limit
+    assert plain_output(view.text) == view.text
+    lines = {line for batch in cleaned_batches([text]) for line in batch}
+    cut = [line.partition("[… ")[0] for line in lines]
+    for line in view.text.split("\n"):
+        start = line.partition("[… ")[0]
+        assert (
+            line in lines or _GAP.match(line) or any(len(each) >= len(start) and each.startswith(start) for each in cut)
+        )
+
+
+@pytest.mark.parametrize("junk", _JUNK)
+@pytest.mark.parametrize("kind", [kind.name for kind in KINDS])
+def test_no_kind_stumbles_over_an_output_that_is_none(kind, junk):
+    assert len(distill(kind, junk, 200).text) <= 200
+    assert len(distill(kind, f"{junk}\n" * 50, 200).text) <= 200

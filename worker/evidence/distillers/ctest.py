@@ -8,12 +8,12 @@ _RULES = re.compile(
     r"(?P<verdict>\d+% tests passed|The following tests FAILED|Errors while running CTest"
     r"|\[ +FAILED +\] \d+ tests?|\[ +PASSED +\]|\s*\d+ FAILED TESTS?|test cases: |assertions: |# (?:fail|pass"
     r"|tests) )"
-    r"|(?P<head>\S+:\d+: (?:Failure|FAILED)|\s*(?:\d+: )?\S+:\d+: Failure|not ok \d+"
+    r"|(?P<head>\S+:\d+: (?:Failure|FAILED)|\s*(?:\d+: )?\S+:\d+: Failure|\s*not ok \d+"
     r"|\s*\d+/\d+ Test +#\d+: \S+ \.*\**(?:Failed|Not Run|Exception|Timeout|\s*\*\*\*))"
     r"|(?P<id>\[ +FAILED +\] \S|\s+\d+ - \S+ \((?:Failed|Timeout|SEGFAULT|Not Run|ILLEGAL|Child aborted"
     r"|Subprocess aborted|BAD_COMMAND|NUMERICAL|OTHER_FAULT)\))"
     r"|(?P<message>\s*(?:\d+: )?(?:Expected|Value of|Actual|Which is|expected|got|  Actual)\b.*)"
-    r"|(?P<never>\s*\[ +(?:RUN|OK) +\]|\[[-=]+\]|\s*Start +\d+: |\s*\d+/\d+ Test +#\d+: \S+ \.* +Passed|ok \d"
+    r"|(?P<never>\s*\[ +(?:RUN|OK) +\]|\[[-=]+\]|\s*Start +\d+: |\s*\d+/\d+ Test +#\d+: \S+ \.* +Passed|\s*ok \d"
     r"|1\.\.\d|Test project|Total Test time)"
 )
 _CONTINUES = re.compile(r"\s+\S|\d+: |[A-Z]")
