@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from app.core.span import SpanKind
 from app.core.verdict import Refused
 from worker.belts.proving import BoxLost, scratch
-from worker.box.attempts import attempts, unbound_names, with_imports
+from worker.box.attempts import attempts
 from worker.box.box import Box
 from worker.box.command import BoxUnavailable, Command
 from worker.box.command import Ran as Result
@@ -52,16 +52,18 @@ class Trials:
     runs: int = 0
     seconds: float = 0.0
 
-    def one(self, reproduction: Reproduction, *notes: str) -> Tried | Refused:
+    def one(self, reproduction: Reproduction) -> Tried | Refused:
         """The reproduction was run, or cannot be. Raises BoxLost."""
         stood = self.stand(reproduction.language)
+        added = "; ".join(reproduction.added)
+        note = f"Added, as the repository's own files have it: {added}." if added else ""
         with scratch() as folder:
             command = command_of(reproduction, stood.stand, folder / "snippet")
             if isinstance(command, Refused):
                 return command
-            return self.run(_words(reproduction), command, stood, *notes)
+            return self.run(_words(reproduction), command, stood, note)
 
-    def run(self, what: str, command: Command, stood: Stood, *notes: str) -> Tried | Refused:
+    def run(self, what: str, command: Command, stood: Stood, note: str = "") -> Tried | Refused:
         """The command was run, unless all runs were made. Raises BoxLost."""
         if self.runs >= MOST_RUNS:
             return Refused(f"All {MOST_RUNS} runs of this investigation were made.")
@@ -75,20 +77,17 @@ class Trials:
                 raise BoxLost(ran)
             noted.outcome = f"exit {ran.exit_status}" if ran.exit_status is not None else str(ran.ended)
         self.seconds += ran.seconds
-        told = tuple(note for note in (*notes, stood.note) if note)
+        told = tuple(filter(None, (note, stood.note)))
         return Tried(what, ran, read_trail(ran, self.paths), command.trail, told)
 
     def of_issue(self, text: str) -> Iterator[Tried | Refused]:
         """What the issue itself shows, one after the other; the last is the first that goes through something.
 
-        Names that its code uses and nobody in it imports are imported as the repository's own files do.
         Raises BoxLost.
         """
-        for reproduction in attempts(text, self.stand("python").stand.project):
-            names = [name for code in reproduction.files.values() for name in unbound_names(code)]
-            imports = usual_imports(self.snapshot, names) if reproduction.way is not Way.PROGRAM else ()
-            note = f"Added, as the repository's own files import it: {'; '.join(imports)}." if imports else ""
-            tried = self.one(with_imports(reproduction, imports), note)
+        project = self.stand("python").stand.project
+        for reproduction in attempts(text, project, lambda names: usual_imports(self.snapshot, names)):
+            tried = self.one(reproduction)
             yield tried
             if isinstance(tried, Tried) and (tried.trail.executed() or reproduction.language not in TRACED):
                 return

@@ -3,8 +3,7 @@
 import ast
 import builtins
 import re
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 
 from worker.box.project import Project
 from worker.box.reproduction import Reproduction, Way, of_snippet, own_command
@@ -17,39 +16,50 @@ MOST = 4
 """Attempts for one issue."""
 
 
-def attempts(text: str, project: Project) -> tuple[Reproduction, ...]:
+Importing = Callable[[Sequence[str]], tuple[str, ...]]
+"""For names the imports that give them; a name that nobody knows has none."""
+
+
+def attempts(text: str, project: Project, importing: Importing) -> tuple[Reproduction, ...]:
     """The issue's own reproductions, the plainest first: commands of the project, tests, programs in turn.
 
-    Where nothing in it speaks of the project, the project's own command is tried on its files: what it shows is
-    then what a formatter, a linter or a compiler was given.
+    Names that its code uses and nobody in it gives are imported first. Where nothing in it speaks of the project
+    then, the project's own command is tried on its files: what it shows is what a formatter, a linter or a
+    compiler was given.
     """
     snippets = snippets_in(text)
     python = _named([one for one in snippets if one.language == "python"])
+    imports = {name: importing(unbound_names(code)) for name, code in python.items()}
     shown = _by_commands(text, python, project)
     found = list(shown)
-    tests = {name: code for name, code in python.items() if _is_test(name, code)}
-    rest = {name: code for name, code in python.items() if name not in tests and name != "conftest.py"}
+    tests = {name for name, code in python.items() if _is_test(name, code)}
     if tests:
-        found.append(Reproduction("python", {**python}, Way.TESTS))
+        found.append(_tests(python, imports))
+    rest = [name for name in python if name not in tests and name != "conftest.py"]
     if rest:
-        found.append(Reproduction("python", rest, Way.SESSION))
+        found.append(_in_turn({name: python[name] for name in rest}, imports))
     found += [of_snippet(one.language, one.code) for one in snippets if one.language != "python"]
     command = own_command((project.name or "",), project)
-    if python and command is not None and not any(_speaks_of(code, project) for code in python.values()):
+    said = [*python.values(), *(line for lines in imports.values() for line in lines)]
+    if python and command is not None and not any(_speaks_of(one, project) for one in said):
         found.insert(len(shown), Reproduction("python", python, Way.PROGRAM, (*command, *python)))
     return tuple(found[:MOST])
 
 
-def with_imports(reproduction: Reproduction, imports: Sequence[str]) -> Reproduction:
-    """The reproduction with these imports before its programs, or before each of its files of tests."""
-    if not imports or reproduction.language != "python" or reproduction.way is Way.PROGRAM:
-        return reproduction
-    if reproduction.way is Way.TESTS:
-        lines = "".join(f"{line}\n" for line in imports)
-        return replace(reproduction, files={name: lines + code for name, code in reproduction.files.items()})
-    # Each in a cell of its own: what one of them lacks is no reason to do without the others.
-    cells = {f"import_{number}.py": f"{line}\n" for number, line in enumerate(imports, 1)}
-    return replace(reproduction, way=Way.SESSION, files={**cells, **reproduction.files})
+def _tests(python: Mapping[str, str], imports: Mapping[str, tuple[str, ...]]) -> Reproduction:
+    files = {name: "".join(f"{line}\n" for line in imports[name]) + code for name, code in python.items()}
+    return Reproduction("python", files, Way.TESTS, added=_added(imports))
+
+
+def _in_turn(files: Mapping[str, str], imports: Mapping[str, tuple[str, ...]]) -> Reproduction:
+    """Each import is a cell of its own: what one of them lacks is no reason to do without the others."""
+    added = _added({name: imports[name] for name in files})
+    cells = {f"import_{number}.py": f"{line}\n" for number, line in enumerate(added, 1)}
+    return Reproduction("python", {**cells, **files}, Way.SESSION, added=added)
+
+
+def _added(imports: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(line for lines in imports.values() for line in lines))
 
 
 def unbound_names(code: str) -> tuple[str, ...]:
@@ -89,7 +99,7 @@ def _is_test(name: str, code: str) -> bool:
     return name != "conftest.py" and of_snippet("python", code).way is Way.TESTS
 
 
-def _by_commands(text: str, python: dict[str, str], project: Project) -> list[Reproduction]:
+def _by_commands(text: str, python: Mapping[str, str], project: Project) -> list[Reproduction]:
     """Commands of the project that name a file of the issue, or nothing that they would have to find."""
     found = []
     for words in commands_in(text):

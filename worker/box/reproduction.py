@@ -59,12 +59,16 @@ class Way(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """One thing to run. `files` are by name, without folders; `words` are those of a PROGRAM, its name first."""
+    """One thing to run. `files` are by name, without folders; `words` are those of a PROGRAM, its name first.
+
+    `added` are lines in them that are not the author's.
+    """
 
     language: str
     files: Mapping[str, str]
     way: Way = Way.SCRIPT
     words: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Iterable
 
-from worker.repo.searching import Query, SearchRefused
+from worker.repo.searching import Hit, Query, SearchRefused
 from worker.repo.snapshot import Snapshot
 
 MOST_NAMES = 8
 _LINES = 400
 _FILES = 2
+_SOURCES = ("", "src/", "lib/")
 
 
 def usual_imports(snapshot: Snapshot, names: Iterable[str]) -> tuple[str, ...]:
@@ -24,16 +25,47 @@ def _usual(snapshot: Snapshot, name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_]\w{0,60}", name, re.ASCII):
         return ""
     pattern = rf"^[\s>.*\"]*(?:import [\w.]+ as {name}\b|import {name}\b|from [A-Za-z][\w.]* import .*\b{name}\b)"
-    try:
-        hits = snapshot.search(Query(pattern, "regex", limit=_LINES)).hits
-    except SearchRefused:
-        return ""
     files: dict[str, set[str]] = {}
-    for hit in hits:
+    for hit in _hits(snapshot, pattern):
         files.setdefault(_import(hit.text, name), set()).add(hit.path)
-    # What one file alone imports is something of that file's own.
-    usual = {line: len(paths) for line, paths in files.items() if line and len(paths) >= _FILES}
-    return min(usual, key=lambda line: (-usual[line], line), default="")
+    usual = {line: len(paths) for line, paths in files.items() if line and _holds(snapshot, line, len(paths))}
+    return min(usual, key=lambda line: (-usual[line], line), default="") or _defined(snapshot, name)
+
+
+def _hits(snapshot: Snapshot, pattern: str, glob: str = "") -> tuple[Hit, ...]:
+    try:
+        return snapshot.search(Query(pattern, "regex", limit=_LINES, glob=glob)).hits
+    except SearchRefused:
+        return ()
+
+
+def _defined(snapshot: Snapshot, name: str) -> str:
+    """The import of a name that one file of the project defines at its top."""
+    paths = {hit.path for hit in _hits(snapshot, rf"^(?:class|def|async def) {name}\b", "*.py")}
+    modules = {module for module in (_module(snapshot, path) for path in paths) if module}
+    return f"from {modules.pop()} import {name}" if len(modules) == 1 else ""
+
+
+def _module(snapshot: Snapshot, path: str) -> str:
+    """The name by which the file is imported; empty for one that is in no package of the project."""
+    source = next((one for one in _SOURCES if one and path.startswith(one)), "")
+    parts = path.removeprefix(source).removesuffix(".py").removesuffix("/__init__").split("/")
+    packages = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+    whole = all(snapshot.entry(f"{source}{one}/__init__.py") is not None for one in packages)
+    return ".".join(parts) if whole and packages and all(part.isidentifier() for part in parts) else ""
+
+
+def _holds(snapshot: Snapshot, line: str, files: int) -> bool:
+    """Whether it would work from anywhere: a package of the project itself, or one that several files have.
+
+    A module within some folder of the tree is found only from there.
+    """
+    top = line.split()[1].partition(".")[0]
+    names = (f"{top}.py", f"{top}/__init__.py")
+    if any(snapshot.entry(f"{source}{name}") is not None for source in _SOURCES for name in names):
+        return True
+    inner = any(entry.path.endswith(tuple(f"/{name}" for name in names)) for entry in snapshot.list())
+    return files >= _FILES and not inner
 
 
 def _import(text: str, name: str) -> str:

@@ -2,14 +2,15 @@
 
 import ast
 import textwrap
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from worker.box.attempts import MOST, attempts, unbound_names, with_imports
+from worker.box.attempts import MOST, attempts, unbound_names
 from worker.box.project import Project
-from worker.box.reproduction import Reproduction, Way
+from worker.box.reproduction import Way
 from worker.box.snippets import LONGEST, Snippet, commands_in, snippets_in
 
 STATEMENTS = (
@@ -21,6 +22,10 @@ STATEMENTS = (
 statements = st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=5)
 LINTER = Project("tidy", "1", "", (), (("console_scripts", "tidy", "tidy.cli:main"),), ".")
 LIBRARY = Project("my-lib", "1", "", (), (), "src")
+
+
+def nothing(names: Sequence[str]) -> tuple[str, ...]:
+    return ()
 
 
 def fenced(code: str, info: str = "python") -> str:
@@ -70,7 +75,7 @@ def test_any_text_is_read_without_an_error_and_what_is_found_is_a_program(text: 
             ast.parse(one.code)
     for words in commands_in(text):
         assert words and all(words)
-    assert len(attempts(text, LINTER)) <= MOST
+    assert len(attempts(text, LINTER, nothing)) <= MOST
 
 
 @pytest.mark.parametrize("text", [
@@ -114,7 +119,7 @@ def test_tests_are_run_as_tests_and_programs_in_turn() -> None:
         + fenced("def test_a():\n    assert my_lib.go()\n")
         + fenced("my_lib.x = 1")
     )
-    tests, rest = attempts(text, LIBRARY)
+    tests, rest = attempts(text, LIBRARY, nothing)
     assert tests.way is Way.TESTS and "test_reproduction_2.py" in tests.files
     assert rest.way is Way.SESSION and list(rest.files) == ["reproduction_1.py", "reproduction_3.py"]
 
@@ -123,16 +128,16 @@ def test_a_command_of_the_project_comes_first_and_finds_the_file_that_it_names()
     text = (
         fenced("import os\n") + "\n```console\n$ tidy --strict bad.py\n$ other bad.py\n$ python -m tidy bad.py\n```\n"
     )
-    first, second, *_ = [one for one in attempts(text, LINTER) if one.words[1:] != ("reproduction_1.py",)]
+    first, second, *_ = [one for one in attempts(text, LINTER, nothing) if one.words[1:] != ("reproduction_1.py",)]
     assert (first.way, first.words, list(first.files)) == (Way.PROGRAM, ("tidy", "--strict", "bad.py"), ["bad.py"])
     assert second.words == ("-m tidy", "bad.py")
 
 
 def test_code_that_speaks_of_nothing_of_the_project_is_given_to_the_projects_own_command() -> None:
-    (first, *_) = attempts(fenced("import os\n"), LINTER)
+    (first, *_) = attempts(fenced("import os\n"), LINTER, nothing)
     assert first.words == ("tidy", "reproduction_1.py")
-    assert all(one.way is not Way.PROGRAM for one in attempts(fenced("import tidy\n"), LINTER))
-    assert all(one.way is not Way.PROGRAM for one in attempts(fenced("import os\n"), LIBRARY))
+    assert all(one.way is not Way.PROGRAM for one in attempts(fenced("import tidy\n"), LINTER, nothing))
+    assert all(one.way is not Way.PROGRAM for one in attempts(fenced("import os\n"), LIBRARY, nothing))
 
 
 def test_names_that_nobody_gives_are_found() -> None:
@@ -145,9 +150,16 @@ def test_names_that_nobody_gives_are_found() -> None:
 
 
 def test_missing_imports_stand_before_tests_and_in_cells_of_their_own_before_programs() -> None:
-    tests = with_imports(Reproduction("python", {"test_a.py": "x\n"}, Way.TESTS), ["import a", "import b"])
-    assert tests.files == {"test_a.py": "import a\nimport b\nx\n"}
-    session = with_imports(Reproduction("python", {"r.py": "x\n"}, Way.SESSION), ["import a", "import b"])
-    assert list(session.files.values()) == ["import a\n", "import b\n", "x\n"] and session.way is Way.SESSION
-    program = Reproduction("python", {"r.py": "x\n"}, Way.PROGRAM, ("tidy", "r.py"))
-    assert with_imports(program, ["import a"]) == program
+    def known(names: Sequence[str]) -> tuple[str, ...]:
+        return tuple(f"from my_lib import {name}" for name in names if name != "unknown")
+
+    text = fenced("def test_a():\n    assert go(unknown)") + fenced("go(stop)") + fenced("go(1)")
+    tests, session = attempts(text, LIBRARY, known)
+    assert tests.files["test_reproduction_1.py"].startswith("from my_lib import go\ndef test_a")
+    assert list(session.files.values())[:2] == ["from my_lib import go\n", "from my_lib import stop\n"]
+    assert session.added == ("from my_lib import go", "from my_lib import stop")
+
+
+def test_code_that_speaks_of_the_project_only_by_what_it_leaves_out_is_no_input_of_its_command() -> None:
+    found = attempts(fenced("Checker()"), LINTER, lambda names: ("from tidy.core import Checker",))
+    assert [one.way for one in found] == [Way.SESSION]

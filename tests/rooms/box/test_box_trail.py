@@ -241,4 +241,4 @@ def test_whatever_stands_on_a_trail_it_is_read_without_an_error(said: bytes) -> 
 
 def test_the_folder_of_the_tracers_holds_nothing_that_a_program_could_import_by_accident() -> None:
     names = {path.name for path in INSIDE.iterdir() if path.name != "__pycache__"}
-    assert names == {"__init__.py", "usercustomize.py", "node_trail.mjs", "session.py"}
+    assert names == {"__init__.py", "usercustomize.py", "node_trail.mjs", "session.py", "visit.py"}
