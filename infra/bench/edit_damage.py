@@ -99,8 +99,11 @@ def blank_lines_not_searched(hunk: Hunk, _chance: random.Random) -> Edit | None:
 
 
 def quotes_changed(hunk: Hunk, _chance: random.Random) -> Edit | None:
-    """In the lines that stand in the file."""
+    """In the lines that stand in the file; where the change itself turns the quotes, nothing would be damaged."""
     other = str.maketrans("\"'", "'\"")
+    fresh = {line for sign, line in hunk.rows if sign == "+"}
+    if any(line.translate(other) in fresh for sign, line in hunk.rows if sign == "-"):
+        return None
     return _each(hunk, lambda sign, line: line if sign == "+" else line.translate(other))
 
 

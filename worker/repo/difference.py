@@ -1,14 +1,13 @@
 """Differences between two states of files: a unified diff that git can apply, and counts of changed lines."""
 
-import difflib
 from collections.abc import Callable, Iterator
 
 from app.core.patch import FileChange
+from worker.repo.aligning import Opcode, opcodes
 from worker.repo.edits import EditedFile
 from worker.repo.tree import Tree
 
 CONTEXT_LINES = 3
-_Opcode = tuple[str, int, int, int, int]
 
 
 def unified_diff(base: Tree, changes: tuple[EditedFile, ...]) -> str:
@@ -21,7 +20,7 @@ def changed_lines(before: bytes, after: bytes) -> tuple[int, int]:
     if b"\0" in before or b"\0" in after:
         return 0, 0
     added = removed = 0
-    for tag, i1, i2, j1, j2 in _opcodes(_lines(before), _lines(after)):
+    for tag, i1, i2, j1, j2 in opcodes(_lines(before), _lines(after)):
         if tag != "equal":
             removed += i2 - i1
             added += j2 - j1
@@ -88,28 +87,11 @@ def _lines(content: bytes) -> list[str]:
     return [*lines, pieces[-1]] if pieces[-1] else lines
 
 
-def _opcodes(before: list[str], after: list[str]) -> list[_Opcode]:
-    """Opcodes over whole files. Common ends are cut off first: the matcher is slow on long equal runs."""
-    head = 0
-    while head < min(len(before), len(after)) and before[head] == after[head]:
-        head += 1
-    tail = 0
-    while tail < min(len(before), len(after)) - head and before[-1 - tail] == after[-1 - tail]:
-        tail += 1
-    left, right = before[head : len(before) - tail], after[head : len(after) - tail]
-    middle = difflib.SequenceMatcher(None, left, right).get_opcodes()
-    out: list[_Opcode] = [("equal", 0, head, 0, head)] if head else []
-    out += [(tag, i1 + head, i2 + head, j1 + head, j2 + head) for tag, i1, i2, j1, j2 in middle]
-    if tail:
-        out.append(("equal", len(before) - tail, len(before), len(after) - tail, len(after)))
-    return out
-
-
-def _grouped(opcodes: list[_Opcode]) -> Iterator[list[_Opcode]]:
+def _grouped(every: list[Opcode]) -> Iterator[list[Opcode]]:
     """Runs of changes with at most three equal lines around them; runs that would touch are one."""
-    group: list[_Opcode] = []
-    last = len(opcodes) - 1
-    for number, (tag, i1, i2, j1, j2) in enumerate(opcodes):
+    group: list[Opcode] = []
+    last = len(every) - 1
+    for number, (tag, i1, i2, j1, j2) in enumerate(every):
         if tag != "equal":
             group.append((tag, i1, i2, j1, j2))
             continue
@@ -128,7 +110,7 @@ def _grouped(opcodes: list[_Opcode]) -> Iterator[list[_Opcode]]:
 
 
 def _hunks(before: list[str], after: list[str]) -> Iterator[str]:
-    for group in _grouped(_opcodes(before, after)):
+    for group in _grouped(opcodes(before, after)):
         (_, i1, _, j1, _), (_, _, i2, _, j2) = group[0], group[-1]
         yield f"@@ -{_range(i1, i2)} +{_range(j1, j2)} @@\n"
         for tag, a1, a2, b1, b2 in group:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
+from worker.repo.beneath import open_beneath
 from worker.repo.edits import EditedFile
 from worker.repo.tree import EXECUTABLE, FILE, LINK
 
@@ -16,8 +17,8 @@ _FOLDERS_KEPT_OPEN = 64
 class TreeWriter:
     """Writes below one directory that nobody else writes to.
 
-    Every folder on the way is opened without following links, and every file is made anew: a tree that holds a link
-    where a folder is needed (possible where names differ only in case) ends in an OSError and not outside.
+    Every folder is opened beneath the directory and through no link, and every file is made anew: a tree that holds a
+    link where a folder is needed (possible where names differ only in case) ends in an OSError and not outside.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -39,7 +40,7 @@ class TreeWriter:
             os.symlink(content, os.fsencode(name), dir_fd=parent)
             return
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-        with open(os.open(name, flags, 0o600, dir_fd=parent), "wb") as file:
+        with open(open_beneath(parent, name, flags, 0o600), "wb") as file:
             file.write(content)
             os.fchmod(file.fileno(), 0o755 if mode == EXECUTABLE else 0o644)
 
@@ -72,16 +73,13 @@ class TreeWriter:
         above = path
         while above and above not in self._open:
             above = above.rpartition("/")[0]
-        at = os.dup(self._open[above]) if above else os.dup(self._root)
+        at = self._open[above] if above else self._root
         for name in path[len(above) :].strip("/").split("/"):
-            try:
-                with suppress(FileExistsError):
-                    os.mkdir(name, 0o755, dir_fd=at)
-                below = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at)
-            finally:
-                os.close(at)
-            at = below
-        self._open[path] = at
+            with suppress(FileExistsError):
+                os.mkdir(name, 0o755, dir_fd=at)
+            above = f"{above}/{name}".lstrip("/")
+            at = open_beneath(self._root, above, os.O_RDONLY | os.O_DIRECTORY)
+            self._open[above] = at
         return at
 
     def _close(self) -> None:

@@ -71,6 +71,8 @@ def exactly(plain: str, at: int, old: str, new: str) -> Placed:
     for offset in occurrences(new, old):
         if at >= offset and _stands(spot, at - offset, new):
             return AlreadyThere(line_at(plain, at - offset))
+    if spot.before and old.startswith("\n") and new.startswith("\n"):
+        return exactly(plain, at + 1, old[1:], new[1:])  # The end of the line before, in both texts.
     lines = spot.replaced(new)
     first = line_at(plain, at)
     unclear = _cut_short(spot, new) or _repeats(spot, first, lines)

@@ -1,9 +1,10 @@
-"""Whether a file still parses: asked before and after a step, so that an edit that breaks a file is not kept."""
+"""Whether a file still parses and keeps its definitions: asked before and after a step, that no edit breaks it unseen."""
 
 import io
 import tokenize
+from collections import Counter
 
-from worker.repo.symbols import MAX_PARSED_BYTES, language_of, parser_of
+from worker.repo.symbols import MAX_PARSED_BYTES, Symbol, extract, language_of, parser_of
 
 
 def broken_at(path: str, content: bytes) -> int | None:
@@ -22,6 +23,24 @@ def broken_at(path: str, content: bytes) -> int | None:
         elif node.has_error:
             stack.extend(node.children)
     return min(lines, default=None)
+
+
+def lost_definitions(path: str, before: bytes, after: bytes) -> tuple[Symbol, ...]:
+    """What the file defined before and does not any more, as it stood then; none where its language is not known.
+
+    Of definitions with one name that are fewer now, the last ones count as lost.
+    """
+    language = language_of(path)
+    if language is None or before == after:
+        return ()
+    left = Counter(one.name for one in extract(language, after))
+    lost = []
+    for one in extract(language, before):
+        if left[one.name] > 0:
+            left[one.name] -= 1
+        else:
+            lost.append(one)
+    return tuple(lost)
 
 
 def _indented_wrongly(content: bytes) -> int | None:

@@ -106,6 +106,12 @@ def test_a_further_blank_line_is_no_repetition_of_the_line_end_before():
     assert result(plain, "\ndef f():\n", "\n\ndef f():\n") == "x = 1\n\n\ndef f():\n"
 
 
+def test_texts_that_begin_with_the_end_of_the_line_before_are_of_whole_lines():
+    assert result("49\n50\n51\n", "\n50\n", "\n50\nmore\n") == "49\n50\nmore\n51\n"
+    assert refused("49\n50\n51\n", "\n50\n", "50\n").why is Why.UNCLEAR
+    assert result("49\n\n50\n51\n", "\n50\n", "50\n") == "49\n50\n51\n"
+
+
 def test_a_new_text_equal_to_the_search_text_is_nothing_to_do():
     assert place(CART, "    def drop(self, item):\n", "    def drop(self, item):\n") == AlreadyThere(7, same=True)
     assert place("", "\n", "x") == refused("", "\n", "x")

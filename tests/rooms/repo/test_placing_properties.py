@@ -53,7 +53,7 @@ ENDING = st.sampled_from(["\n", "\r\n"])
 @st.composite
 def raw_files(draw: st.DrawFn) -> str:
     lines = draw(st.lists(st.tuples(RAW, ENDING), min_size=1, max_size=9))
-    return "".join(line + ending for line, ending in lines) + draw(st.one_of(st.just(""), RAW))
+    return "".join(line + ending for line, ending in lines) + draw(st.text("ab \t(é", max_size=5))
 
 
 def diff_lines(diff: str) -> tuple[list[str], list[str]]:

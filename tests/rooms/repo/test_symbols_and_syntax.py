@@ -11,7 +11,7 @@ from worker.repo.edits import Overlay
 from worker.repo.fence import Create, Delete, Fence, Move, Replace
 from worker.repo.globs import glob_pattern
 from worker.repo.symbols import extract, language_of, parser_of
-from worker.repo.syntax import broken_at
+from worker.repo.syntax import broken_at, lost_definitions
 
 SOURCES = {
     "a.py": ("LIMIT = 1\nclass A:\n    x = 2\n    async def f(self):\n        def inner(): pass\n", "LIMIT A A.f"),
@@ -64,6 +64,28 @@ def test_an_unknown_ending_has_no_language():
 )
 def test_the_first_line_that_does_not_parse_is_named(path, source, line):
     assert broken_at(path, source.encode()) == line
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after", "lost"),
+    [
+        ("a.py", "def f(): pass\ndef g(): pass\n", "def g():\n    return 1\n", ["f 1"]),
+        (
+            "a.py",
+            "class A:\n    def f(self): pass\n    def g(self): pass\n",
+            "class A:\n    def g(self): pass\n",
+            ["A.f 2"],
+        ),
+        ("a.py", "def f(): pass\n", "def f(): return 1\ndef h(): pass\n", []),
+        ("a.py", "LIMIT = 1\n", "LIMIT_2 = 1\n", ["LIMIT 1"]),
+        ("A.java", "class A { void f() {}\nvoid f(int x) {} }\n", "class A { void f(int x) {} }\n", ["A.f 2"]),
+        ("a.txt", "def f(): pass\n", "", []),
+        ("a.py", "def f(): pass\n", "", ["f 1"]),
+    ],
+)
+def test_definitions_that_a_file_lost_are_named_with_their_old_lines(path, before, after, lost):
+    found = lost_definitions(path, before.encode(), after.encode())
+    assert [f"{one.name} {one.start}" for one in found] == lost
 
 
 @pytest.mark.parametrize(
