@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from worker.box.project import Project
 from worker.box.reproduction import Reproduction, Way, of_snippet, own_command
-from worker.box.snippets import Snippet, commands_in, snippets_in
+from worker.box.snippets import Snippet, commands_in, settings_in, snippets_in
 
 _TELLS_ITSELF = re.compile(r"v?\d+(?:\.\w+)+|-V|-h|--version|--help")
-"""Words of a command that says what it is and does nothing; so does one without any words."""
+"""Words of a command that says what it is and does nothing."""
 
 MOST = 4
 """Attempts for one issue."""
@@ -23,31 +23,35 @@ Importing = Callable[[Sequence[str]], tuple[str, ...]]
 def attempts(text: str, project: Project, importing: Importing) -> tuple[Reproduction, ...]:
     """The issue's own reproductions, the plainest first: commands of the project, tests, programs in turn.
 
-    Names that its code uses and nobody in it gives are imported first. Where nothing in it speaks of the project
-    then, the project's own command is tried on its files: what it shows is what a formatter, a linter or a
-    compiler was given.
+    Names that its code uses and nobody in it gives are imported first. Where its programs are whole and none speaks
+    of the project, the project's own command is tried on them: they are what a linter or a compiler was given.
     """
     snippets = snippets_in(text)
     python = _named([one for one in snippets if one.language == "python"])
     imports = {name: importing(unbound_names(code)) for name, code in python.items()}
-    shown = _by_commands(text, python, project)
+    settings = settings_in(text)
+    shown = _by_commands(text, {**settings, **python}, project)
     found = list(shown)
     tests = {name for name, code in python.items() if _is_test(name, code)}
     if tests:
-        found.append(_tests(python, imports))
+        found.append(_tests(python, imports, settings))
     rest = [name for name in python if name not in tests and name != "conftest.py"]
     if rest:
         found.append(_in_turn({name: python[name] for name in rest}, imports))
     found += [of_snippet(one.language, one.code) for one in snippets if one.language != "python"]
     command = own_command((project.name or "",), project)
-    said = [*python.values(), *(line for lines in imports.values() for line in lines)]
-    if python and command is not None and not any(_speaks_of(one, project) for one in said):
-        found.insert(len(shown), Reproduction("python", python, Way.PROGRAM, (*command, *python)))
+    said = [*python.values(), *_added(imports)]
+    whole = all(len(imports[name]) == len(unbound_names(code)) for name, code in python.items())
+    if python and command is not None and whole and not any(_speaks_of(one, project) for one in said):
+        found.insert(len(shown), Reproduction("python", {**settings, **python}, Way.PROGRAM, (*command, *python)))
     return tuple(found[:MOST])
 
 
-def _tests(python: Mapping[str, str], imports: Mapping[str, tuple[str, ...]]) -> Reproduction:
+def _tests(
+    python: Mapping[str, str], imports: Mapping[str, tuple[str, ...]], settings: Mapping[str, str]
+) -> Reproduction:
     files = {name: "".join(f"{line}\n" for line in imports[name]) + code for name, code in python.items()}
+    files |= settings
     return Reproduction("python", files, Way.TESTS, added=_added(imports))
 
 
@@ -99,21 +103,39 @@ def _is_test(name: str, code: str) -> bool:
     return name != "conftest.py" and of_snippet("python", code).way is Way.TESTS
 
 
-def _by_commands(text: str, python: Mapping[str, str], project: Project) -> list[Reproduction]:
-    """Commands of the project that name a file of the issue, or nothing that they would have to find."""
+def _by_commands(text: str, files: Mapping[str, str], project: Project) -> list[Reproduction]:
+    """Commands of the project, in a folder with what the issue shows; an empty file stands for one that it does not.
+
+    The more a command says, the more of what matters it goes through.
+    """
     found = []
     for words in commands_in(text):
         command = own_command(words, project)
-        if command is None or all(_TELLS_ITSELF.fullmatch(word) for word in command[1:]):
+        if command is None or not _does_something(command[1:], files):
             continue
         wanted = [word for word in command[1:] if not word.startswith("-") and word.endswith(".py")]
-        files = dict(python)
-        if len(wanted) == 1 and wanted[0] not in files and len(files) == 1:
-            files = {wanted[0].rpartition("/")[2]: next(iter(files.values()))}
-        if all(word.rpartition("/")[2] in files for word in wanted):
-            found.append(Reproduction("python", files, Way.PROGRAM, command))
-    # The more a command says, the more of what matters it goes through.
-    return sorted(found, key=lambda one: -len(one.words))
+        given = _as_wanted(files, wanted)
+        missing = {word: "" for word in wanted if word not in given and "/" not in word}
+        added = tuple(f"an empty {word}" for word in missing)
+        if all(word in given or word in missing for word in wanted):
+            found.append(Reproduction("python", {**given, **missing}, Way.PROGRAM, command, added))
+    return sorted(found, key=lambda one: (len(one.added), -len(one.words)))
+
+
+def _as_wanted(files: Mapping[str, str], wanted: Sequence[str]) -> dict[str, str]:
+    """The files; the only program under the only name that a command gives it."""
+    programs = [name for name in files if name.endswith(".py")]
+    if len(wanted) != 1 or wanted[0] in files or len(programs) != 1:
+        return dict(files)
+    name = wanted[0].rpartition("/")[2]
+    return {name if one == programs[0] else one: code for one, code in files.items()}
+
+
+def _does_something(words: Sequence[str], files: Mapping[str, str]) -> bool:
+    """Without any words only where there are settings for it to read."""
+    if words:
+        return not all(_TELLS_ITSELF.fullmatch(word) for word in words)
+    return any(not name.endswith(".py") for name in files)
 
 
 def _speaks_of(code: str, project: Project) -> bool:

@@ -33,8 +33,12 @@ _CONTINUED = re.compile(r"(?:\.\.\.|[ ]*\.{3,}:)(?: |$)")
 _COMMAND = re.compile(r"(?:[\w.@:~/()\\ -]{0,80})?(?:\$|PS [^>\n]{0,80}>|C:[^>\n]{0,80}>)[ \t]+(?P<words>\S.*)")
 _PROGRAM = re.compile(r"[a-z][\w.+-]*")
 _UNPLAIN = re.compile(r"[|&;<>$`*?(){}\\!]")
+_QUOTED_WHOLE = re.compile(r"'[^']*'|\"[^\"$`\\!]*\"")
 _SPAN = re.compile(r"(?<!`)`([^`\n]{1,300})`(?!`)")
-_FILE = r"[\w./-]{1,80}\.(?:py|js|mjs|cjs|rb)"
+_FILE = r"[\w./-]{1,80}\.(?:py|js|mjs|cjs|rb|toml|cfg|ini|json|ya?ml)|\.[a-z]{2,20}rc"
+_SETTINGS = re.compile(r"\.[a-z]{2,20}rc|[\w-]+\.(?:toml|cfg|ini|json|ya?ml)")
+_PYPROJECT = re.compile(r"^\[tool\.[\w.-]+\]", re.MULTILINE)
+_PROSE_LINES = 2
 _NAMED_INSIDE = re.compile(
     rf"(?:#|//)[ \t#*=-]*(?:contents? of |file:? ?|filename:? ?)?`?(?P<name>{_FILE})`?[ \t:*=-]*$", re.IGNORECASE
 )
@@ -44,6 +48,7 @@ _NAMED_ABOVE = re.compile(
 _TELLING = re.compile(
     r"^\s*(?:import |from \S+ import |def |class |@\w|\w[\w.]*\s*=[^=]|\w[\w.]*\(|with |for )", re.MULTILINE
 )
+_IMPORTS = re.compile(r"^(?:import \w|from \w[\w.]* import )", re.MULTILINE)
 _JAVASCRIPT = re.compile(r"\brequire\(['\"]|^\s*(?:const|let|var) \w|^\s*import .* from ['\"]|=>", re.MULTILINE)
 _SILENT = (ast.Constant, ast.Name, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.BinOp, ast.Compare, ast.Attribute)
 
@@ -69,6 +74,18 @@ def snippets_in(text: str) -> tuple[Snippet, ...]:
         if snippet is not None and 0 < len(snippet.code) <= LONGEST:
             found.append(snippet)
     return tuple(dict.fromkeys(found))
+
+
+def settings_in(text: str) -> dict[str, str]:
+    """Files of settings that the text shows, by name: those that it names, and tables of a `pyproject.toml`."""
+    found: dict[str, str] = {}
+    for block in _blocks(text):
+        name = _name(block, block.code)
+        if not _SETTINGS.fullmatch(name):
+            name = "pyproject.toml" if _PYPROJECT.search(block.code) else ""
+        if name and 0 < len(block.code) <= LONGEST:
+            found.setdefault(name, block.code)
+    return found
 
 
 def commands_in(text: str) -> tuple[tuple[str, ...], ...]:
@@ -124,12 +141,22 @@ def _snippet(block: _Block) -> Snippet | None:
     code = block.code if typed is None else typed
     name = _name(block, code)
     language = _LANGUAGE.get(block.language, "" if block.language else _sniffed(code, name, prompted=typed is not None))
-    if language == "console" and typed is not None:
-        language = "python"
+    if language == "console":
+        language, code = "python", code if typed is not None else _after_prose(code)
     if language == "python":
         code = _unindented(code)
         return Snippet(language, code, name) if _is_python(code) else None
-    return Snippet(language, code, name) if language not in ("", "console") and code.strip() else None
+    return Snippet(language, code, name) if language and code.strip() and not _SETTINGS.fullmatch(name) else None
+
+
+def _after_prose(code: str) -> str:
+    """Of a form's field that was taken for a command: the program below a line or two of words; else nothing."""
+    lines = code.splitlines(keepends=True)
+    for skipped in range(_PROSE_LINES + 1):
+        rest = "".join(lines[skipped:]).lstrip("\n")
+        if _IMPORTS.search(rest) and _is_python(rest):
+            return rest
+    return ""
 
 
 def _typed(code: str) -> str | None:
@@ -180,7 +207,7 @@ def _is_python(code: str) -> bool:
 
 def _plain_words(line: str) -> tuple[str, ...]:
     """The words of a line in which a shell would find nothing but words."""
-    if _UNPLAIN.search(line):
+    if _UNPLAIN.search(_QUOTED_WHOLE.sub("x", line)):
         return ()
     try:
         return tuple(shlex.split(line, comments=True))

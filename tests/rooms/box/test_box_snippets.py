@@ -163,3 +163,31 @@ def test_missing_imports_stand_before_tests_and_in_cells_of_their_own_before_pro
 def test_code_that_speaks_of_the_project_only_by_what_it_leaves_out_is_no_input_of_its_command() -> None:
     found = attempts(fenced("Checker()"), LINTER, lambda names: ("from tidy.core import Checker",))
     assert [one.way for one in found] == [Way.SESSION]
+
+
+def test_settings_that_the_issue_shows_stand_beside_what_is_run() -> None:
+    text = "In `.tidyrc`:\n```ini\n[main]\nx = 1\n```\n" + fenced("[tool.tidy]\ny = 2", "toml") + "\n```sh\ntidy\n```\n"
+    (only,) = attempts(text, LINTER, nothing)
+    assert only.words == ("tidy",) and set(only.files) == {".tidyrc", "pyproject.toml"}
+    assert attempts("```sh\ntidy\n```\n", LINTER, nothing) == ()
+
+
+def test_an_empty_file_stands_for_one_that_the_issue_only_names() -> None:
+    (only,) = attempts("```sh\ntidy --all foo.py\ntidy --version\ntidy 2.1.4\n```\n", LINTER, nothing)
+    assert (only.words, dict(only.files)) == (("tidy", "--all", "foo.py"), {"foo.py": ""})
+    assert only.added == ("an empty foo.py",)
+
+
+def test_a_program_in_the_field_for_a_command_is_found_below_a_line_of_words() -> None:
+    text = "```shell\nRun this, using this code:\n\nimport sys\nsys.path.insert(0, 'x')\n```\n"
+    assert codes(text) == ["import sys\nsys.path.insert(0, 'x')\n"]
+    assert codes("```shell\nls -l\nx = 1\n```\n") == []
+
+
+def test_what_stands_in_quotes_is_no_work_for_a_shell() -> None:
+    text = '```sh\ntidy --form \'{path}: $x\' "{line} | a" b.py\ntidy "$HOME"\ntidy "`id`" c.py\n```\n'
+    assert commands_in(text) == (("tidy", "--form", "{path}: $x", "{line} | a", "b.py"),)
+
+
+def test_code_with_names_that_nobody_knows_is_no_input_of_the_projects_command() -> None:
+    assert [one.way for one in attempts(fenced("app.run(1)"), LINTER, nothing)] == [Way.SESSION]
