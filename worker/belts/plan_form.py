@@ -14,7 +14,7 @@ from app.core.policy import Policy
 from app.core.run import Request
 from app.core.template import Must, Size, Template
 from app.core.verdict import Refused
-from worker.box.checks import Ground, NamedCheck, PathArguments, command_for
+from worker.box.checks import Ground, NamedCheck, command_for
 from worker.model.words import Tool
 from worker.repo.reading import verify_citation, verify_quote
 from worker.repo.tree import Tree
@@ -236,7 +236,7 @@ def _checks(form: Mapping[str, object], frame: Frame) -> tuple[tuple[Check, ...]
 
 
 def _wrong_paths(check: NamedCheck, paths: tuple[str, ...], ground: Ground, created: frozenset[str]) -> str | None:
-    if check.needs and check.paths is PathArguments.ACCEPTED and not check.not_prepared:
+    if check.needs and not check.not_prepared:
         # The environment is prepared when the plan is carried out; here only the paths are judged.
         bare = NamedCheck(check.name, check.argv, check.paths)
         outcome = command_for(bare, tuple(path.split("::")[0] for path in paths), Ground(ground.snapshot, created))

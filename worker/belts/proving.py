@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.core.fit import is_manifest, is_test
@@ -13,7 +13,7 @@ from app.core.report import CheckRun, When
 from app.core.span import SpanKind
 from app.core.verdict import Refused
 from worker.box.box import Box
-from worker.box.checks import Ground, NamedCheck, command_for
+from worker.box.checks import Ground, NamedCheck, command_for, discover
 from worker.box.command import BoxUnavailable, Ran
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable
 from worker.evidence.distill import distill
@@ -66,7 +66,8 @@ class Prover:
         be had. A check that is not the plan's own argument vector, or that cannot be run here, is a refusal.
         """
         with self._tree(changes) as tree:
-            ground = self._ground(plan, changes, tree)
+            known = self._known(changes, tree)
+            ground = self._ground(plan, known, changes, tree)
             if isinstance(ground, Refused):
                 return ground
             runs = []
@@ -75,27 +76,36 @@ class Prover:
                     continue
                 if when is When.BEFORE and any(not (tree / path.split("::")[0]).exists() for path in check.paths):
                     continue  # The plan creates that test; there is nothing to run yet.
-                ran = self._run(check, ground, when)
+                ran = self._run(check, known, ground, when)
                 if isinstance(ran, Refused):
                     return ran
                 runs.append(ran)
             return tuple(runs)
 
-    def _ground(self, plan: Plan, changes: tuple[EditedFile, ...], tree: Path) -> Ground | Refused:
+    def _known(self, changes: tuple[EditedFile, ...], tree: Path) -> tuple[NamedCheck, ...]:
+        """The base's checks, with what they need on this tree: a change may bring in the first dependency."""
+        if not any(is_manifest(change.path) for change in changes):
+            return self.known
+        needs = {one.name: one.needs for one in discover(tree)}
+        return tuple(replace(one, needs=needs.get(one.name, one.needs)) for one in self.known)
+
+    def _ground(
+        self, plan: Plan, known: tuple[NamedCheck, ...], changes: tuple[EditedFile, ...], tree: Path
+    ) -> Ground | Refused:
         """The tree with what its checks need; prepared anew where the change touches what names dependencies."""
         planned = {check.name for check in plan.checks}
-        kinds = {one.needs for one in self.known if one.name in planned and one.needs and not one.not_prepared}
+        kinds = {one.needs for one in known if one.name in planned and one.needs and not one.not_prepared}
         prepared = self.prepare(kinds, tree) if kinds else ()
         if isinstance(prepared, EnvironmentUnavailable):
-            if not any(is_manifest(change.path) for change in changes):
+            if prepared.passing or not any(is_manifest(change.path) for change in changes):
                 raise NotPrepared(prepared)
             reason = f"After the change, what the checks need cannot be prepared: {prepared.reason}"
             return Refused(reason, prepared.remedy)
         self.environments[:] = [one.digest for one in prepared]
         return Ground(tree, frozenset(), prepared)
 
-    def _run(self, check: Check, ground: Ground, when: When) -> CheckRun | Refused:
-        named = next((one for one in self.known if one.name == check.name), None)
+    def _run(self, check: Check, known: tuple[NamedCheck, ...], ground: Ground, when: When) -> CheckRun | Refused:
+        named = next((one for one in known if one.name == check.name), None)
         if named is None:
             return Refused(f"There is no check {check.name!r} in this repository.")
         command = command_for(named, check.paths, ground)

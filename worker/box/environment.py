@@ -29,6 +29,7 @@ _RUNNER = "pytest"
 _VERSION_MODULE = "written_by_the_build.py"
 _RESOLVE_SECONDS = 180.0
 _INSTALL_SECONDS = 300.0
+_AWAY = ("Failed to establish a new connection", "NewConnectionError", "Max retries", "after connection broken")
 _REGISTRY_PREFIXES = ("PIP_", "NPM_CONFIG_", "npm_config_")
 _REGISTRY_NAMES = frozenset(
     {
@@ -101,10 +102,15 @@ class CheckEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentUnavailable:
-    """The tests of this project cannot be prepared here; says nothing about the tests."""
+    """The tests of this project cannot be prepared here; says nothing about the tests.
+
+    `passing` is True where the cause lies outside the project and may be gone later: a registry that is away, a
+    missing program.
+    """
 
     reason: str
     remedy: str
+    passing: bool = False
 
     def __str__(self) -> str:
         return f"{self.reason} {self.remedy}".strip()
@@ -113,9 +119,13 @@ class EnvironmentUnavailable:
 class CannotPrepare(Exception):
     """Why no environment can be made, in the words of `EnvironmentUnavailable`; for the preparing code only."""
 
-    def __init__(self, reason: str, remedy: str) -> None:
+    def __init__(self, reason: str, remedy: str, *, passing: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.remedy = reason, remedy
+        self.reason, self.remedy, self.passing = reason, remedy, passing
+
+    def told(self) -> EnvironmentUnavailable:
+        """The same as a value."""
+        return EnvironmentUnavailable(self.reason, self.remedy, self.passing)
 
 
 def build_environment(snapshot: Path, workshop: Workshop) -> CheckEnvironment | EnvironmentUnavailable:
@@ -134,7 +144,7 @@ def build_environment(snapshot: Path, workshop: Workshop) -> CheckEnvironment | 
     except UnreadableProject as error:
         return EnvironmentUnavailable(f"The environment for the tests cannot be prepared: {error}.", "")
     except CannotPrepare as error:
-        return EnvironmentUnavailable(error.reason, error.remedy)
+        return error.told()
 
 
 def _from_cache(workshop: Workshop, project: Project, request: str) -> CheckEnvironment | None:
@@ -254,7 +264,8 @@ def _pip(workshop: Workshop, options: list[str], place: Path, seconds: float) ->
     try:
         ran = run_tool([*words, *options], cwd=place, environment=environment, timeout_seconds=seconds)
     except ToolFailure as failure:
-        raise CannotPrepare(f"pip did not come to an end: {failure}.", "Is the package index reachable?") from failure
+        remedy = "Is the package index reachable?"
+        raise CannotPrepare(f"pip did not come to an end: {failure}.", remedy, passing=True) from failure
     if ran.exit_status != 0:
         raise _explained(ran.stderr.decode(errors="replace"))
     return ran
@@ -263,12 +274,15 @@ def _pip(workshop: Workshop, options: list[str], place: Path, seconds: float) ->
 def _explained(said: str) -> CannotPrepare:
     errors = [line.removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR: ")]
     reason = " ".join(errors or said.split()[-40:])[:400] or "it said nothing"
-    if "Failed to establish a new connection" in said or "NewConnectionError" in said or "Max retries" in said:
+    if any(sign in said for sign in _AWAY):
         return CannotPrepare(
-            f"The package index cannot be reached: {reason}.", "Check the network and pip's own configuration."
+            f"The package index cannot be reached: {reason}.",
+            "Check the network and pip's own configuration.",
+            passing=True,
         )
     if "No module named pip" in said or "no such option: --python" in said:
-        return CannotPrepare("There is no pip of version 22.3 or newer.", "Install one into the worker's environment.")
+        remedy = "Install one into the worker's environment."
+        return CannotPrepare("There is no pip of version 22.3 or newer.", remedy, passing=True)
     if "(from versions: none)" in said:
         return CannotPrepare(
             f"The package index gave nothing: {reason}.", "Can it be reached, and does it have wheels for this Python?"
@@ -283,9 +297,9 @@ def _python_version(workshop: Workshop) -> str:
     try:
         ran = run_tool(words, cwd=Path("/"), environment={}, timeout_seconds=10)
     except ToolFailure as failure:
-        raise CannotPrepare(f"{failure}.", "Install the distribution's Python 3.") from failure
+        raise CannotPrepare(f"{failure}.", "Install the distribution's Python 3.", passing=True) from failure
     if ran.exit_status != 0:
-        raise CannotPrepare(f"{workshop.python} does not start.", "Install the distribution's Python 3.")
+        raise CannotPrepare(f"{workshop.python} does not start.", "Install the distribution's Python 3.", passing=True)
     return ran.stdout.decode().strip()
 
 

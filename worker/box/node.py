@@ -39,6 +39,7 @@ _LARGEST_FILE = 64 * 1024 * 1024
 _MANIFESTS = 500
 _PEERS = re.compile(r"^\s*legacy-peer-deps\s*=\s*true\s*$", re.MULTILINE)
 _ELSEWHERE = re.compile(r"^(git|github|gitlab|bitbucket|gist|ssh|https?|file|link|portal)[+:]|^[\w.-]+/[\w.-]+(#|$)")
+_AWAY = re.compile(r"\b(ENOTFOUND|ECONNREFUSED|EAI_AGAIN|ETIMEDOUT|ECONNRESET|code E(429|5\d\d))\b")
 _SETS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 _INSIDE = PurePosixPath("/tools/0")
 _OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error", "--no-progress")
@@ -68,7 +69,7 @@ def build_node_environment(snapshot: Path, workshop: Workshop) -> CheckEnvironme
                 _install(project, workshop, request)
             return _environment(workshop, request, json.loads(record.read_text()))
     except CannotPrepare as error:
-        return EnvironmentUnavailable(error.reason, error.remedy)
+        return error.told()
 
 
 def _environment(workshop: Workshop, request: str, record: Mapping[str, Any]) -> CheckEnvironment:
@@ -181,16 +182,21 @@ def _npm(project: _Project, workshop: Workshop, place: Path) -> None:
     try:
         ran = run_tool(words, cwd=place, environment=environment, timeout_seconds=_SECONDS)
     except ToolFailure as failure:
-        raise CannotPrepare(f"npm did not come to an end: {failure}.", "Is the registry reachable?") from failure
-    if ran.exit_status == 0:
-        return
-    lines = [line.removeprefix("npm error").strip() for line in ran.stderr.decode(errors="replace").splitlines()]
+        reason, remedy = f"npm did not come to an end: {failure}.", "Is the registry reachable?"
+        raise CannotPrepare(reason, remedy, passing=True) from failure
+    if ran.exit_status != 0:
+        raise _explained(ran.stderr.decode(errors="replace"), project)
+
+
+def _explained(stderr: str, project: _Project) -> CannotPrepare:
+    lines = [line.removeprefix("npm error").strip() for line in stderr.splitlines()]
     said = " ".join(line for line in lines if line and "complete log of this run" not in line)[:400]
     if "EUSAGE" in said and project.lock is not None:
-        raise CannotPrepare(f"`{project.lock_name}` does not fit package.json: {said}.", "Write the lock file anew.")
-    if any(code in said for code in ("ENOTFOUND", "ECONNREFUSED", "EAI_AGAIN", "ETIMEDOUT", "ECONNRESET")):
-        raise CannotPrepare(f"The package registry cannot be reached: {said}.", "Check the network and npm's settings.")
-    raise CannotPrepare(f"npm could not install what the tests need: {said}.", "")
+        return CannotPrepare(f"`{project.lock_name}` does not fit package.json: {said}.", "Write the lock file anew.")
+    if _AWAY.search(said):
+        reason, remedy = f"The package registry cannot be reached: {said}.", "Check the network and npm's settings."
+        return CannotPrepare(reason, remedy, passing=True)
+    return CannotPrepare(f"npm could not install what the tests need: {said}.", "")
 
 
 def _folders(place: Path) -> list[str]:
@@ -234,9 +240,9 @@ def _version() -> str:
     try:
         ran = run_tool([NODE, "--version"], cwd=Path("/"), environment={}, timeout_seconds=10)
     except ToolFailure as failure:
-        raise CannotPrepare(f"{failure}.", "Install the distribution's nodejs and npm.") from failure
+        raise CannotPrepare(f"{failure}.", "Install the distribution's nodejs and npm.", passing=True) from failure
     if not Path(NPM).exists():
-        raise CannotPrepare(f"There is no {NPM}.", "Install the distribution's npm.")
+        raise CannotPrepare(f"There is no {NPM}.", "Install the distribution's npm.", passing=True)
     return ran.stdout.decode().strip()
 
 
