@@ -35,6 +35,8 @@ class Registry:
         self.asked: list[str] = []
         self.tarballs: dict[str, bytes] = {}
         self.versions: dict[str, dict[str, Any]] = {}
+        self.away: set[str] = set()
+        """Packages for which it says that it cannot answer now."""
 
     def add(self, name: str, version: str, files: dict[str, str]) -> str:
         """Publishes; the integrity of the tarball."""
@@ -66,8 +68,9 @@ def serving() -> Iterator[Registry]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            body = made.answer(self.path)
-            self.send_response(200 if body is not None else 404)
+            away = self.path.split("/")[1] in made.away
+            body = None if away else made.answer(self.path)
+            self.send_response(503 if away else 404 if body is None else 200)
             self.send_header("content-length", str(len(body or b"")))
             self.end_headers()
             self.wfile.write(body or b"")
