@@ -7,6 +7,7 @@ from app.core.verdict import Refused
 from worker.model.conversation import Answer, Failed, Handler
 from worker.model.words import Tool
 from worker.repo import past, reading
+from worker.repo.dependencies import dependency_files
 from worker.repo.edits import Overlay, StepEdits
 from worker.repo.searching import Query
 from worker.repo.snapshot import Snapshot
@@ -66,6 +67,14 @@ COMMIT = _tool(
 )
 
 
+DEPENDENCY_FILES = _tool(
+    "dependency_files",
+    "Manifest and lock files, and what is declared in them; with a name, where that is declared and which versions "
+    "are locked.",
+    {"path": _PATH, "name": {"type": "string", "maxLength": 200}},
+)
+
+
 class ReadTools:
     """Reading in one commit; with `edited`, as the files stand after the edits so far.
 
@@ -97,6 +106,7 @@ class ReadTools:
                 (HISTORY, self._history),
                 (BLAME, self._blame),
                 (COMMIT, self._commit),
+                (DEPENDENCY_FILES, self._dependency_files),
             )
         }
 
@@ -133,6 +143,9 @@ class ReadTools:
 
     def _history(self, asked: Mapping[str, object]) -> Answer | Failed:
         return _told(past.history(self._snapshot, _text(asked, "path"), _lines(asked), _text(asked, "text")))
+
+    def _dependency_files(self, asked: Mapping[str, object]) -> Answer | Failed:
+        return _told(dependency_files(self._tree, self._snapshot, _text(asked, "path"), _text(asked, "name")))
 
     def _blame(self, asked: Mapping[str, object]) -> Answer | Failed:
         return _told(past.blame(self._snapshot, _text(asked, "path"), _lines(asked)))
