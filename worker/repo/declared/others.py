@@ -17,7 +17,7 @@ _GEM = re.compile(r"""^\s*gem[\s(]+(['"])([\w.-]+)\1((?:\s*,\s*(['"])[^'"]*\4)*)
 _GEMSPEC = re.compile(
     r"""\.add_(runtime_|development_)?dependency[\s(]+(['"])([\w.-]+)\2((?:\s*,\s*(['"])[^'"]*\5)*)"""
 )
-_REFERENCE = re.compile(r"<Package(?:Reference|Version)\b([^<>]{0,2000}?)/?>(?:\s*<Version>([^<]*)</Version>)?", re.DOTALL)
+_REFERENCE = re.compile(r"<Package(?:Reference|Version)\b([^<>]{0,2000}?)/?>(?:\s*<Version>([^<]*)</Version>)?")
 
 
 def package_json(text: str) -> Found:
