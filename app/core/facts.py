@@ -162,6 +162,8 @@ class PlanDrafted(_Fact):
     """What the approver should know about the input: hidden text that was removed, a moved base, and so on."""
     template: TemplatePin | None = None
     """By which template it was planned; so it is for the other two ends of planning."""
+    case_ref: Sha256 | None = None
+    """The planner's case file behind it, with which a revision goes on."""
 
 
 class PlanNotPossible(_Fact):
@@ -194,6 +196,7 @@ class InputNeeded(_Fact):
     question: str
     spent: Spent
     template: TemplatePin | None = None
+    case_ref: Sha256 | None = None
 
 
 class Said(_Fact):

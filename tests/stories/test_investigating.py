@@ -370,6 +370,61 @@ def test_no_questions_are_none_and_four_are_too_many(make_story: Making, questio
     story.ends(Closed, "Enough.")
 
 
+# -- going on -----------------------------------------------------------------------------------------------------
+
+NOTED = {"decisions": [{"id": "D1", "says": "Mend the echo.", "because": "Nothing else says it."}]}
+LOOKED = calls(("read_file", {"path": "greet.sh"}), ("note", NOTED))
+
+
+def test_a_revision_goes_on_with_the_case_file_and_has_the_plan_before_it(make_story: Making) -> None:
+    first = planning(LOOKED, calls(("submit_plan", PLAN)))
+    opens = calls(("reopen", {"reference": "#1", "start": 5, "end": 5}))
+    second = planning(opens, calls(("submit_plan", PLAN | {"summary": "Another."})), about=("Leave the test alone.",))
+    story = make_story(script(second, first))
+    story.mira.labels()
+    story.plan_is_read()
+    story.mira.says("/revise Leave the test alone.")
+    story.plan_is_read(2)
+    page = shown(story, 2)
+    assert "- D1 Mend the echo." in page and "#1 read_file" in page and "Observations so far: 1." in page
+    assert '4| echo "helo' not in page
+    before = page.partition("The plan before, version 1:")[2]
+    assert '"summary": "greet.sh says hello with both letters."' in before and '"kind": "change"' in before
+    assert marks_before(page, "greet.sh says hello with both") == DATA and marks_before(page, "Leave the test") == ASKED
+    assert '5| 4| echo "helo' in shown(story, 3)
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
+def test_after_an_answer_the_planner_goes_on_with_its_case_file(make_story: Making) -> None:
+    asks = planning(LOOKED, calls(("ask_author", {"questions": ["Which?"]})))
+    goes_on = planning(calls(("submit_plan", PLAN)), about=("two letters l",))
+    story = make_story(script(goes_on, asks))
+    story.mira.labels()
+    story.next_comment("@olga", "Which?")
+    story.olga.says("It has two letters l.")
+    story.plan_is_read(2)
+    page = shown(story, 2)
+    assert "Your case file goes on from there." in page and "- D1 Mend the echo." in page and "#1 read_file" in page
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
+def test_what_was_observed_of_another_commit_is_not_gone_on_with(make_story: Making) -> None:
+    first = planning(LOOKED, calls(("submit_plan", PLAN)))
+    story = make_story(script(planning(calls(("submit_plan", PLAN)), about=("Again, please.",)), first))
+    story.mira.labels()
+    story.plan_is_read()
+    story.control.push_commit("acme/greet", "main", {"README.md": "# greet, again\n"}, as_login="mira")
+    story.mira.says("/revise Again, please.")
+    story.plan_is_read(2)
+    page = shown(story, 2)
+    assert "The branch has moved since" in page and "The plan before, version 1:" in page
+    assert "D1" not in page and "Observations so far: 0." in page
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
 # -- where to look ------------------------------------------------------------------------------------------------
 
 

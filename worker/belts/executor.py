@@ -112,6 +112,7 @@ def _walk(plan: Plan, overlay: Overlay, bench: Bench, meter: Meter) -> Refused |
             snapshot=bench.snapshot,
             symbols=bench.symbols,
             limits=limits,
+            read_lines=bench.template.limits.read_lines,
             noted=lambda name, outcome: _note(bench.trace, name, outcome),
         )
         outcome = carry_out(step, overlay, room, meter)
@@ -172,6 +173,7 @@ def _review(plan: Plan, overlay: Overlay, report: Report, bench: Bench, meter: M
         f"{fence('the approved plan', plan.model_dump_json(by_alias=True, indent=1))}\n\n"
         f"{fence('the difference', _diff(overlay)[:DIFF_SHOWN])}\n\nChecks, run by trusted code:\n{checks}\n"
     )
-    reading = ReadTools(bench.snapshot, bench.symbols, overlay).some("read_file", "search")
-    limits = Limits(max_tokens=bench.template.limits.reply_tokens, replies=20)
+    bounds = bench.template.limits
+    reading = ReadTools(bench.snapshot, bench.symbols, overlay, bounds.read_lines).some("read_file", "search")
+    limits = Limits(max_tokens=bounds.reply_tokens, replies=20)
     return review(bench.models.reviewer, Opening(bench.template.prompts.reviewer, text), reading, meter, limits)

@@ -47,6 +47,10 @@ class Looking:
     view: View = field(default_factory=View)
     sent_out: int = 0
 
+    def go_on_with(self, case: CaseFile) -> None:
+        """The case file is this one, all of it folded: it was made before, or is empty."""
+        self.case, self.view = case, View(folded=case.last)
+
     def every(self) -> dict[str, tuple[Tool, Handler[Any]]]:
         """The tools that work on the case file itself."""
         return {"note": (NOTE, self._note), "reopen": (REOPEN, self._reopen)}

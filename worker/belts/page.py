@@ -3,10 +3,10 @@
 The fixed part is byte for byte the same in every turn, so that it can be served from a cache.
 """
 
-from collections.abc import Sequence
 from itertools import groupby
 
 from app.core.issue import GHOST
+from app.core.paths import shown
 from app.core.run import Request
 from worker.belts.conversation import Conversation, Remark
 from worker.belts.reading_up import ReadUp
@@ -28,14 +28,14 @@ BOUND = (
 def card(request: Request, read: ReadUp, snapshot: Snapshot, checks: tuple[NamedCheck, ...]) -> str:
     """What the repository is, at the base commit."""
     files = snapshot.list()
-    top = sorted({entry.path.split("/")[0] + ("/" if "/" in entry.path else "") for entry in files})
+    top = sorted({shown(entry.path.split("/")[0]) + ("/" if "/" in entry.path else "") for entry in files})
     named = "\n".join(_check(check) for check in checks) or "- none was found"
     head = f"{request.repository}, branch {read.base_branch}, commit {read.base_commit}, {len(files):,} files."
     return f"# Repository card\n\n{head}\nAt the top: {', '.join(top[:TOP_SHOWN])}\nChecks:\n{named}{_advice(snapshot)}"
 
 
-def issue(request: Request, read: ReadUp, wish: str, asked: Sequence[str]) -> str:
-    """The issue with its conversation, and what was asked of its author and wished by a maintainer since."""
+def issue(request: Request, read: ReadUp, wish: str) -> str:
+    """The issue with its conversation, and what a maintainer wished of another version of the plan."""
     labeller = request.labeller.login if request.labeller else GHOST
     whole = f"{read.title}\n\n{read.body or '(no description)'}"
     parts = [
@@ -44,9 +44,6 @@ def issue(request: Request, read: ReadUp, wish: str, asked: Sequence[str]) -> st
         vouched(f"issue by {read.author}, labelled by {labeller}", whole),
     ]
     parts += _conversation(read.conversation, read.author)
-    if asked:
-        words = "\n\n".join(asked)
-        parts.append(f"In this run you asked the issue's author, whose answer stands among the comments:\n\n{words}")
     if wish:
         parts.append(f"A maintainer asked for another version of the plan:\n{vouched('the wish', wish)}")
     if read.hidden:

@@ -7,7 +7,7 @@ from worker.evidence.trace import Trace
 from worker.evidence.untrusted import fence
 from worker.repo.ranking.gather import code_files
 from worker.repo.ranking.issue import IssueText
-from worker.repo.ranking.narrowing import MOST_FILES
+from worker.repo.ranking.narrowing import USUAL
 from worker.repo.ranking.ranking import Ranked, rank
 from worker.repo.ranking.store import IndexCache
 from worker.repo.snapshot import Snapshot
@@ -28,7 +28,7 @@ def places(read: ReadUp, snapshot: Snapshot, index: IndexCache, trace: Trace) ->
         return f"{HEAD}\n\nNone: the ranking ended with {type(error).__name__}. Search for yourself."
     if not ranked:
         return f"{HEAD}\n\nNone: there is no source file that a ranking knows. Search for yourself."
-    few = f" Of {files:,} source files only the likeliest {MOST_FILES:,} were compared." if files > MOST_FILES else ""
+    few = f" Of {files:,} source files only the likeliest {USUAL.files:,} were compared." * (files > USUAL.files)
     lead = f"Found without a model, by comparing the issue with the source files and their history: a hint.{few}"
     return f"{HEAD}\n\n{lead}\n{fence('ranking', chr(10).join(map(_line, ranked)))}"
 

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from app.core.span import SpanKind
 from app.core.split import Split
 from app.core.template import Template
 from app.core.verdict import Refused
+from worker.belts.earlier import NOTHING, Earlier, kept
 from worker.belts.looking import Looking
 from worker.belts.noting import NOTE
 from worker.belts.page import card, issue
@@ -28,7 +29,7 @@ from worker.belts.scout import CameBack, Lost
 from worker.belts.split_form import TOO_LARGE, read_split
 from worker.box.checks import Ground, NamedCheck
 from worker.evidence.artifacts import ArtifactShelf
-from worker.evidence.casefile import Room
+from worker.evidence.casefile import CaseFile, Room
 from worker.evidence.trace import Trace
 from worker.evidence.untrusted import fence
 from worker.model.client import Model
@@ -54,16 +55,13 @@ MOST_PLANS_REFUSED = 4
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What is to be planned. `wish` is what a maintainer wrote who asked for a revision.
-
-    `asked` are the questions that were put to the issue's author in this run, one text for each time.
-    """
+    """What is to be planned. `wish` is what a maintainer wrote who asked for a revision."""
 
     request: Request
     version: int
     wish: str
     read: ReadUp
-    asked: tuple[str, ...] = ()
+    earlier: Earlier = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +90,10 @@ class Desk:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A plan that parses, cites real lines, and fits its template and the policy."""
+    """A plan that parses, cites real lines, and fits its template and the policy; and the case file behind it."""
 
     plan: Plan
+    case_ref: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +106,10 @@ class NoPlan:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Only the issue's author can say how to go on."""
+    """Only the issue's author can say how to go on; then it goes on with this case file."""
 
     text: str
+    case_ref: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +140,8 @@ def draft(task: Task, desk: Desk, meter: Meter) -> Ending:
             raise
         meter.charge(reply.spent)
         ending = work.take(reply)
+        if isinstance(ending, Drafted | Question):
+            return replace(ending, case_ref=kept(work.looking.case, desk.shelf))
         if ending is not None:
             return ending
 
@@ -149,7 +151,7 @@ def as_fact(
 ) -> PlanDrafted | PlanNotPossible | InputNeeded | SplitProposed:
     """What the ending means for the run."""
     match ending:
-        case Drafted(plan):
+        case Drafted(plan, case_ref):
             return PlanDrafted(
                 at=at,
                 version=plan.version,
@@ -160,11 +162,12 @@ def as_fact(
                 expires_at=expires_at,
                 spent=spent,
                 notices=task.read.hidden,
+                case_ref=case_ref,
             )
         case NoPlan(reason, remedy):
             return PlanNotPossible(at=at, version=task.version, reason=reason, remedy=remedy, spent=spent)
-        case Question(text):
-            return InputNeeded(at=at, version=task.version, question=text, spent=spent)
+        case Question(text, case_ref):
+            return InputNeeded(at=at, version=task.version, question=text, spent=spent, case_ref=case_ref)
         case TooLarge(split):
             return SplitProposed(at=at, version=task.version, split=split, spent=spent)
 
@@ -186,9 +189,11 @@ class _Work:
         desk, task = self.desk, self.task
         reading = ReadTools(desk.snapshot, desk.symbols, lines=desk.template.limits.read_lines)
         self.looking = Looking(desk.template, desk.scout, desk.snapshot, reading, desk.shelf, desk.trace)
+        self.looking.go_on_with(task.earlier.case or CaseFile(commit=desk.snapshot.commit))
         parts = [card(task.request, task.read, desk.snapshot, desk.checks)]
         parts.append(places(task.read, desk.snapshot, desk.index, desk.trace))
-        parts.append(issue(task.request, task.read, task.wish, task.asked))
+        parts.append(issue(task.request, task.read, task.wish))
+        parts += task.earlier.told()
         self._fixed = "\n\n".join([*parts, "# Observations"])
         self._handlers: dict[str, tuple[Tool, Handler[Ending]]] = {}
         for group in (reading, *desk.groups, self.looking):
@@ -271,7 +276,7 @@ class _Work:
         return Failed(f"{call.name} was not called: " + " ".join(wrong)) if wrong else handler(call.input)
 
     def _ask(self, asked: Mapping[str, Any]) -> Failed | Done[Ending]:
-        times, most = len(self.task.asked), self.desk.template.limits.questions
+        times, most = len(self.task.earlier.questions), self.desk.template.limits.questions
         if times >= most:
             return Failed(
                 f"The issue's author was asked {times} times in this run, and {most} is the most. Plan with what is "

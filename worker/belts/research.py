@@ -87,8 +87,9 @@ def answer_all(plan: Plan, study: Study, meter: Meter) -> Findings | Refused:
         f"{fence('the approved plan', plan.model_dump_json(by_alias=True, indent=1))}\n\n"
         f"{fence('the report', findings.model_dump_json(indent=1))}\n"
     )
-    limits = Limits(max_tokens=study.template.limits.reply_tokens, replies=20)
-    reading = ReadTools(study.snapshot, study.symbols).some("read_file", "search")
+    bounds = study.template.limits
+    limits = Limits(max_tokens=bounds.reply_tokens, replies=20)
+    reading = ReadTools(study.snapshot, study.symbols, lines=bounds.read_lines).some("read_file", "search")
     opinion = review(study.reviewer, Opening(study.template.prompts.reviewer, text), reading, meter, limits)
     return findings.model_copy(update={"review": opinion})
 
@@ -114,7 +115,8 @@ class _Desk:
         self._refused = 0
 
     def tools(self) -> dict[str, tuple[Tool, Handler[QuestionAnswered]]]:
-        reading = ReadTools(self._study.snapshot, self._study.symbols).every()
+        most = self._study.template.limits.read_lines
+        reading = ReadTools(self._study.snapshot, self._study.symbols, lines=most).every()
         tools: dict[str, tuple[Tool, Handler[QuestionAnswered]]] = {
             name: (tool, self._noted(name, handler)) for name, (tool, handler) in reading.items()
         }

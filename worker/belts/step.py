@@ -57,6 +57,7 @@ class StepRoom:
     snapshot: Snapshot
     symbols: SymbolCache
     limits: Limits
+    read_lines: int
     noted: Callable[[str, str], None]
     """Hears the name and the outcome of every edit."""
 
@@ -83,7 +84,7 @@ def _beside(plan: Plan, path: str) -> bool:
 
 
 def _tools(step: FileStep, edits: StepEdits, room: StepRoom) -> dict[str, tuple[Tool, Handler[Ended]]]:
-    reading = ReadTools(room.snapshot, room.symbols, edits)
+    reading = ReadTools(room.snapshot, room.symbols, edits, room.read_lines)
     tools: dict[str, tuple[Tool, Handler[Ended]]] = dict(reading.some("read_file", "search"))
     writing: dict[StepTool, tuple[Tool, Callable[[Mapping[str, Any]], Applied | Refused]]] = {
         StepTool.REPLACE: (REPLACE, lambda a: edits.replace(a["path"], a["old"], a["new"])),

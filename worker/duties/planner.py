@@ -9,7 +9,7 @@ from pathlib import Path
 from app.core.budget import Cap, Meter, Spent
 from app.core.choice import choose
 from app.core.effects import DraftPlan
-from app.core.facts import InputNeeded, PlanNotPossible
+from app.core.facts import InputNeeded, PlanDrafted, PlanNotPossible
 from app.core.plan import ModelPins
 from app.core.policy import Policy
 from app.core.run import State
@@ -17,6 +17,7 @@ from app.core.template import Crew, Template, TemplateUnreadable
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
 from worker.belts import planner, rule_plan
+from worker.belts.earlier import Earlier, read_case
 from worker.belts.looking_up import LookUps
 from worker.belts.proving import scratch
 from worker.belts.reading_docs import DocsTool
@@ -56,7 +57,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
         reason, remedy, stale = known.reason, known.remedy, known.stale
         fact = PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy, stale=stale)
         return [fact], reason
-    task = planner.Task(claim.state.request, version, claim.effect.wish, known, _asked(shop, claim.run))
+    task = planner.Task(claim.state.request, version, claim.effect.wish, known, _earlier(shop, claim, known))
     room = _Room(shop, trace, template, policy, mirror, claim)
     ending, spent = _by_rule(task, room) if crew is None else _by_models(task, room, crew)
     if isinstance(ending, planner.Drafted):
@@ -125,10 +126,20 @@ def _groups(
     return looking_up, DocsTool(pages), Reproducing(workplace)
 
 
-def _asked(shop: Shop, run: str) -> tuple[str, ...]:
-    """What the issue's author was asked in this run, oldest first."""
-    view = shop.ledger.run(run)
-    return tuple(one.fact.question for one in view.facts if isinstance(one.fact, InputNeeded)) if view else ()
+def _earlier(shop: Shop, claim: Claim, read: ReadUp) -> Earlier:
+    """What this run has brought so far; a case file only where it is of the same commit."""
+    view = shop.ledger.run(claim.run)
+    facts = [one.fact for one in view.facts] if view else []
+    drafted = [fact for fact in facts if isinstance(fact, PlanDrafted)]
+    ended = [fact for fact in facts if isinstance(fact, PlanDrafted | InputNeeded)]
+    case = read_case(ended[-1].case_ref or "", shop.ledger) if ended else None
+    same = case is not None and case.commit == read.base_commit
+    return Earlier(
+        questions=tuple(fact.question for fact in facts if isinstance(fact, InputNeeded)),
+        plan=shop.ledger.plan(claim.run, drafted[-1].version) if drafted else None,
+        case=case if same else None,
+        moved=case is not None and not same,
+    )
 
 
 def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Spent]:

@@ -68,9 +68,11 @@ class Rendered:
 
 
 class CaseFile(BaseModel):
-    """Hypotheses, questions and decisions as the planner last put them, and every observation it made."""
+    """Hypotheses, questions and decisions as the planner last put them, and every observation it made of a commit."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    commit: str = ""
 
     notes: Notes = Notes()
     observations: tuple[Observation, ...] = ()

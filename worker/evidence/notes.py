@@ -7,6 +7,7 @@ from typing import Annotated, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from app.core.verdict import Refused
+from worker.evidence.untrusted import disarmed
 
 MOST_OF_A_KIND = 24
 """Hypotheses, questions or decisions in one case file; more of them are not taken."""
@@ -171,4 +172,5 @@ def _numbers(word: str, numbers: tuple[int, ...]) -> str:
 
 
 def _flat(text: str) -> str:
-    return " ".join(text.split())
+    """One line, in which nothing that was copied from elsewhere can pass for a mark of ours."""
+    return disarmed(" ".join(text.split()))

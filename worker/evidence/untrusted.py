@@ -240,7 +240,11 @@ def vouched(label: str, text: str) -> str:
     return _between(_REQUEST, label, text)
 
 
+def disarmed(text: str) -> str:
+    """The text with nothing in it that looks like one of our marks."""
+    return _LOOKALIKE.sub("&lt;", text)
+
+
 def _between(tag: str, label: str, text: str) -> str:
     plain = re.sub(r"[^\w ./:#-]", " ", label)[:200].strip()
-    body = _LOOKALIKE.sub("&lt;", text)
-    return f'<{tag} from="{plain}">\n{body}\n</{tag}>'
+    return f'<{tag} from="{plain}">\n{disarmed(text)}\n</{tag}>'

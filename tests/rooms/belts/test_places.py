@@ -13,7 +13,6 @@ from worker.belts.places import places
 from worker.belts.reading_up import ReadUp
 from worker.evidence.trace import Trace
 from worker.repo.clone import Clone
-from worker.repo.ranking import narrowing
 from worker.repo.ranking.store import IndexCache
 from worker.repo.snapshot import Snapshot
 from worker.repo.symbols import SymbolCache
@@ -73,11 +72,18 @@ def test_a_repository_without_source_files_has_no_places(opened, index):
     assert "None: there is no source file that a ranking knows." in text
 
 
-def test_of_a_very_large_repository_it_is_said_that_few_files_were_compared(opened, index, monkeypatch):
-    monkeypatch.setattr(narrowing, "MOST_FILES", 12)
-    monkeypatch.setattr("worker.belts.places.MOST_FILES", 12)
-    files = {f"shop/part_{number:02}.py": f"def part_{number}():\n    pass\n" for number in range(40)}
-    files |= {"zoo/cart.py": "def total_price():\n    return 0\n"}
-    text = places(read_up("`total_price` is wrong"), opened(files), index, Trace("a run", Belt.PLANNER))
-    assert "Of 41 source files only the likeliest 12 were compared." in text
+def test_of_a_very_large_repository_it_is_said_that_few_files_were_compared(tmp_path, index):
+    """4,050 files of one content, which is read once; the one that is asked for comes late in the alphabet."""
+    folder = tmp_path / "large.git"
+    files = {f"shop/part_{number:04}.py": b"pass\n" for number in range(4_050)}
+    files["zoo/cart.py"] = b"def total_price():\n    return 0\n"
+    stream = b"commit refs/heads/main\ncommitter mira <mira@example.org> 1700000000 +0000\ndata 4\nmany\n"
+    for path, text in files.items():
+        stream += f"M 100644 inline {path}\ndata {len(text)}\n".encode() + text + b"\n"
+    subprocess.run(["git", "init", "-q", "--bare", str(folder)], check=True)
+    subprocess.run(["git", f"--git-dir={folder}", "fast-import", "--quiet"], input=stream, check=True)
+    clone = Clone(folder)
+    with Snapshot(clone, clone.commit("main")) as snapshot:
+        text = places(read_up("`total_price` is wrong"), snapshot, index, Trace("a run", Belt.PLANNER))
+    assert "Of 4,051 source files only the likeliest 4,000 were compared." in text
     assert "- zoo/cart.py: defines `total_price`" in text

@@ -2,10 +2,9 @@
 
 import pytest
 
-from worker.repo.ranking import narrowing
 from worker.repo.ranking.gather import code_files
 from worker.repo.ranking.issue import IssueText, read_issue
-from worker.repo.ranking.narrowing import narrowed
+from worker.repo.ranking.narrowing import Most, narrowed
 
 FILES = {f"lib/part_{number:03}.py": b"def part():\n    pass\n" for number in range(60)} | {
     "deep/below/basket.py": b"def empty():\n    pass\n",
@@ -17,12 +16,12 @@ FILES = {f"lib/part_{number:03}.py": b"def part():\n    pass\n" for number in ra
 
 
 @pytest.fixture
-def chosen(snapshot_of, monkeypatch):
-    def choose(title: str, body: str = "", most: int = 8) -> list[str]:
-        monkeypatch.setattr(narrowing, "MOST_FILES", most)
+def chosen(snapshot_of):
+    def choose(title: str, body: str = "", most: int = 8, **more: float) -> list[str]:
         snapshot = snapshot_of(FILES)
         asked = read_issue(IssueText(title, body))
-        return [entry.path for entry in narrowed(asked, snapshot.git, snapshot.commit, code_files(snapshot))]
+        found = narrowed(asked, snapshot, code_files(snapshot), Most(files=most, **more))
+        return [entry.path for entry in found]
 
     return choose
 
@@ -58,13 +57,10 @@ def test_without_a_name_or_a_word_the_first_in_order_are_compared(chosen):
     assert chosen("Help", most=3) == sorted(FILES)[:3]
 
 
-def test_a_search_that_takes_too_long_leaves_the_paths(chosen, monkeypatch):
-    monkeypatch.setattr(narrowing, "_SECONDS", 0.0)
-    found = chosen("`rounded_total` in the basket", most=3)
-    assert found[0] == "deep/below/basket.py"
+def test_a_search_that_takes_too_long_leaves_the_paths(chosen):
+    assert chosen("`rounded_total` in the basket", most=3, seconds=0.0)[0] == "deep/below/basket.py"
 
 
-def test_bytes_have_a_limit_as_well(chosen, monkeypatch):
-    monkeypatch.setattr(narrowing, "MOST_BYTES", 120)
-    found = chosen("`rounded_total` is off by one", most=100)
+def test_bytes_have_a_limit_as_well(chosen):
+    found = chosen("`rounded_total` is off by one", most=100, bytes=120)
     assert found[0] in ("deep/below/other.py", "deep/above/caller.py", "zoo/odd name.py") and len(found) < 5

@@ -38,7 +38,7 @@ def code_files(snapshot: Snapshot) -> list[Entry]:
 
 def gather(asked: Asked, snapshot: Snapshot, cache: IndexCache) -> Gathered:
     """Every signal for every candidate; in a very large tree the candidates are narrowed first."""
-    entries = narrowed(asked, snapshot.git, snapshot.commit, code_files(snapshot))
+    entries = narrowed(asked, snapshot, code_files(snapshot))
     scene = scan(asked, cache.records(snapshot, entries))
     chunks = lexical.chunks(scene.candidates, asked.words)
     signals = _by_words(scene, chunks) | _by_names(scene)

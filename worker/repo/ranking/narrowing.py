@@ -4,34 +4,54 @@ import math
 import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
 
 from worker.repo.git import Bounds, Git, GitError
 from worker.repo.ranking.issue import Asked
 from worker.repo.ranking.words import looks_like_code, parts
 from worker.repo.tree import Entry
 
-MOST_FILES = 4_000
-"""About 20 seconds of one processor where none of them was read before, and 3 where all were."""
 
-MOST_BYTES = 64_000_000
+class Commit(Protocol):
+    """Where the names are searched for."""
+
+    git: Git
+    commit: str
+
+
 _NAMES = 8
-_SECONDS = 30.0
 _GREP_BYTES = 64_000_000
 
 
-def narrowed(asked: Asked, git: Git, commit: str, entries: Sequence[Entry]) -> list[Entry]:
-    """All entries, or the likeliest of them up to 4,000 files and 64 MB. The same input gives the same list.
+@dataclass(frozen=True, slots=True)
+class Most:
+    """What is compared at most, and how long names are searched for in the whole tree.
 
-    A tree in which the names cannot be searched within 30 seconds is narrowed by paths alone.
+    4,000 files take about 20 seconds of one processor where none of them was read before, and 3 where all were.
     """
-    if len(entries) <= MOST_FILES and sum(entry.size for entry in entries) <= MOST_BYTES:
+
+    files: int = 4_000
+    bytes: int = 64_000_000
+    seconds: float = 30.0
+
+
+USUAL = Most()
+
+
+def narrowed(asked: Asked, commit: Commit, entries: Sequence[Entry], most: Most = USUAL) -> list[Entry]:
+    """All entries, or the likeliest of them. The same input gives the same list.
+
+    A tree in which the names cannot be searched in time is narrowed by paths alone.
+    """
+    if len(entries) <= most.files and sum(entry.size for entry in entries) <= most.bytes:
         return list(entries)
     scores = _by_path(asked, entries)
-    for path, score in _by_names(asked, git, commit).items():
+    for path, score in _by_names(asked, commit, most.seconds).items():
         scores[path] += score
     chosen: list[Entry] = []
-    room = MOST_BYTES
-    for entry in sorted(entries, key=lambda one: (-scores[one.path], one.path))[:MOST_FILES]:
+    room = most.bytes
+    for entry in sorted(entries, key=lambda one: (-scores[one.path], one.path))[: most.files]:
         room -= entry.size
         if room >= 0:
             chosen.append(entry)
@@ -55,7 +75,7 @@ def _by_path(asked: Asked, entries: Sequence[Entry]) -> dict[str, float]:
     return scores
 
 
-def _by_names(asked: Asked, git: Git, commit: str) -> dict[str, float]:
+def _by_names(asked: Asked, commit: Commit, seconds: float) -> dict[str, float]:
     """Files that hold the names most plainly asked for, each name counting by how few files hold it."""
     plain = sorted(asked.names, key=lambda name: (not looks_like_code(name), -asked.names[name], name))[:_NAMES]
     if not plain:
@@ -63,7 +83,7 @@ def _by_names(asked: Asked, git: Git, commit: str) -> dict[str, float]:
     words = ["grep", "-I", "-o", "-z", "-w", "-F", "--no-color", "--full-name"]
     words += [word for name in plain for word in ("-e", name)]
     try:
-        status, out, _ = git.ask([*words, commit, "--"], None, Bounds(_SECONDS, _GREP_BYTES))
+        status, out, _ = commit.git.ask([*words, commit.commit, "--"], None, Bounds(seconds, _GREP_BYTES))
     except GitError:
         return {}
     if status != 0:
@@ -71,7 +91,7 @@ def _by_names(asked: Asked, git: Git, commit: str) -> dict[str, float]:
     holds: dict[str, set[str]] = defaultdict(set)
     for record in out.split(b"\n")[:-1]:
         path, _, name = record.rpartition(b"\0")
-        holds[os.fsdecode(path).removeprefix(f"{commit}:")].add(name.decode("utf-8", "replace"))
+        holds[os.fsdecode(path).removeprefix(f"{commit.commit}:")].add(name.decode("utf-8", "replace"))
     found = Counter(name for names in holds.values() for name in names)
     value = {name: 10.0 * asked.names.get(name, 0.0) / math.sqrt(count) for name, count in found.items()}
     return {path: sum(value[name] for name in names) for path, names in holds.items()}
