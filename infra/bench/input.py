@@ -10,6 +10,7 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -27,14 +28,19 @@ from app.core.template import Template
 from infra.scripted_model.server import ScriptedModel
 from worker.belts import planner
 from worker.belts.conversation import Conversation
+from worker.belts.looking_up import LookUps, NotNow
 from worker.belts.reading_up import ReadUp
+from worker.belts.reproducing import Reproducing, Workplace
+from worker.box.box import open_box
 from worker.box.checks import Ground, discover
 from worker.evidence.trace import Trace
+from worker.github.reader import Reader
 from worker.model.client import Access, Model
 from worker.model.conversation import Done, Handler, Limits, Opening, converse
 from worker.model.prices import Tokens, cost
 from worker.model.words import Tool
 from worker.repo.clone import Clone
+from worker.repo.ranking.issue import IssueText
 from worker.repo.ranking.store import IndexCache
 from worker.repo.snapshot import Snapshot
 from worker.repo.symbols import SymbolCache, language_of
@@ -173,7 +179,26 @@ def desk(place: Place, model: Model) -> planner.Desk:
         ground=Ground(place.tree),
         shelf=Artifacts(),
         trace=Trace("a run", Belt.PLANNER),
+        groups=(LookUps(_nowhere, place.snapshot.commit), Reproducing(_workplace(place))),
     )
+
+
+def _workplace(place: Place) -> Workplace:
+    """Offered and never used."""
+    return Workplace(
+        tree=place.tree,
+        snapshot=place.snapshot,
+        issue=IssueText("", ""),
+        checks=(),
+        index=place.index,
+        trace=Trace("a run", Belt.PLANNER),
+        open_box=open_box,
+        prepare=lambda _needs, _tree: (),
+    )
+
+
+def _nowhere() -> AbstractContextManager[Reader]:
+    raise NotNow("Nothing is looked up here.")
 
 
 def counted(bodies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
