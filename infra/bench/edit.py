@@ -27,6 +27,9 @@ UNCHANGED = ("undamaged", "crlf in the file", "crlf in the texts")
 IN_ITS_PLACE = ("first indent cut", "first line cut", "first line lost", "last line cut")
 """The damaged text stands in the file, in the place that is meant: the damage is what the new text has beyond it."""
 
+OF_BLANKS = ("outdented", "indented", "tabbed", *IN_ITS_PLACE)
+"""Damages of what an edit of nothing but blanks is about."""
+
 
 def outcome(edit: Edit) -> tuple[str, str]:
     """`placed`, `refused` or `wrong`, and the kind of refusal."""
@@ -40,13 +43,15 @@ def damaged(name: str, hunk: Hunk) -> Edit | None:
     """The edit with this damage; None where it does not apply.
 
     A damaged text that stands in the file byte for byte is the search text of another edit, and shows nothing; nor does
-    a new text that stands there beforehand.
+    a new text that stands there beforehand, or a damage of the indents that the edit is about.
     """
     edit = DAMAGES[name](hunk, random.Random(f"{SEED}{name}{hunk.path}{hunk.start}"))
     whole = DAMAGES["undamaged"](hunk, random.Random(SEED))
     if edit is None or whole is None or name == "already applied":
         return edit
     if whole.new and whole.new in whole.file and whole.old in whole.new:
+        return None
+    if name in OF_BLANKS and [line.strip() for line in hunk.old] == [line.strip() for line in hunk.new]:
         return None
     return (
         None

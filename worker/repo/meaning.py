@@ -21,6 +21,7 @@ from worker.repo.placed import (
     perhaps_done,
     repeated,
     several,
+    shows_the_change,
     telling,
 )
 from worker.repo.spelling import Spelling, spellings
@@ -139,7 +140,7 @@ def _one_of(page: Page, places: list[Found], change: Change) -> Placed | None:
         return None
     found = places[0]
     standing = _standing(page, found, change.new)
-    if standing is not None and _shows_the_change(change):
+    if standing is not None and telling("".join(change.new)) and shows_the_change(change.old, change.new):
         return AlreadyThere(standing + 1)
     if standing is not None and found.spares_blanks:
         return perhaps_done(standing + 1)
@@ -156,17 +157,9 @@ def _one_of(page: Page, places: list[Found], change: Change) -> Placed | None:
 
 def _standing(page: Page, found: Found, new: Sequence[str]) -> int | None:
     """The line at which all of the new text stands already, in the lines found or around them."""
-    if not telling("".join(new)):
-        return None
     first = max(found.start - len(new) + 1, 0)
     around = [first + at for at in runs(page.lines[first : found.end + len(new)], new) if first + at < found.end]
     return around[0] if around else None
-
-
-def _shows_the_change(change: Change) -> bool:
-    """A new text that only leaves out lines of the old one shows nothing by standing there."""
-    old = {line.rstrip() for line in change.old}
-    return any(line.strip() and line.rstrip() not in old for line in change.new)
 
 
 def _no_weaving(page: Page, found: Found) -> NotPlaced:

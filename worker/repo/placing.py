@@ -9,7 +9,17 @@ from typing import Literal
 
 from worker.repo.literal import Spot, exactly, indent_missing, line_at, occurrences
 from worker.repo.meaning import Page, by_meaning
-from worker.repo.placed import AlreadyThere, NotPlaced, Placed, Placement, Why, perhaps_done, several, telling
+from worker.repo.placed import (
+    AlreadyThere,
+    NotPlaced,
+    Placed,
+    Placement,
+    Why,
+    perhaps_done,
+    several,
+    shows_the_change,
+    telling,
+)
 
 Where = Literal["before", "after"]
 
@@ -70,7 +80,6 @@ def _other_indents(plain: str, placed: Placement) -> NotPlaced | None:
 
 def _done(plain: str, old: str, new: str) -> NotPlaced | None:
     """The new text is there once, and is not only what the old one keeps. The search text may mean another place."""
-    known = {line.rstrip() for line in old.split("\n")}
-    fresh = any(line.strip() and line.rstrip() not in known for line in new.split("\n"))
-    spots = list(occurrences(plain, new)) if fresh and telling(new) else []
+    fresh = telling(new) and shows_the_change(old.split("\n"), new.split("\n"))
+    spots = list(occurrences(plain, new)) if fresh else []
     return perhaps_done(line_at(plain, spots[0])) if len(spots) == 1 else None

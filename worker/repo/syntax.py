@@ -1,4 +1,4 @@
-"""Whether a file still parses and keeps its definitions: asked before and after a step, that no edit breaks it unseen."""
+"""Whether a file still parses and what it defines: asked before and after a step, so that no edit breaks it unseen."""
 
 import io
 import tokenize
