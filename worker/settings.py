@@ -36,6 +36,8 @@ SCOUT_MODEL = "claude-haiku-5-5"
 DEFAULT_API = "https://api.github.com"
 DEFAULT_MINT_PORT = 8010
 DEFAULT_BWRAP = "/usr/bin/bwrap"
+DEFAULT_ENVIRONMENTS_GB = 10
+MIRROR_GIGABYTES = 20
 NO_MODELS = "none"
 """What `COUNTERSIGN_MODELS` says where an installation has no model: rules are still carried out."""
 
@@ -107,9 +109,13 @@ class BeltSettings:
     templates: TemplateSettings = field(default_factory=TemplateSettings)
     registry: Mapping[str, str] = field(repr=False, default_factory=dict)
     """What the package clients' own configuration says in this environment; for prepared check environments."""
+    mirror_bytes: int = MIRROR_GIGABYTES * 10**9
+    """What all mirrors of repositories on this machine may take."""
     docs: DocsSettings = field(default_factory=DocsSettings)
     bwrap: Path = Path(DEFAULT_BWRAP)
     """The bubblewrap that seals the box."""
+    environments_gb: int = DEFAULT_ENVIRONMENTS_GB
+    """How much of the disk prepared check environments may take, in GiB."""
     lease: timedelta = timedelta(seconds=60)
     watch_seconds: float = 30.0
     threads: int = 2
@@ -200,8 +206,10 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         model=model_settings(env) if with_model else None,
         templates=template_settings(env) if with_model else TemplateSettings(),
         registry=env if belt in (Belt.PLANNER, Belt.EXECUTOR) else {},
+        mirror_bytes=(whole_number(env, "COUNTERSIGN_MIRROR_GB", MIRROR_GIGABYTES, (1, 100_000)) or 1) * 10**9,
         docs=docs_settings(env) if belt is Belt.PLANNER else DocsSettings(),
         bwrap=Path(env.get("COUNTERSIGN_BWRAP", "").strip() or DEFAULT_BWRAP),
+        environments_gb=_environments_gb(env),
         lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0)),
         watch_seconds=_seconds(env, "COUNTERSIGN_WATCH_SECONDS", 30.0),
     )
@@ -301,6 +309,11 @@ def _host(url: str) -> str:
 
 def _descriptor(env: Mapping[str, str], name: str) -> int | None:
     return whole_number(env, name, None, (3, 65_535))
+
+
+def _environments_gb(env: Mapping[str, str]) -> int:
+    given = whole_number(env, "COUNTERSIGN_ENVIRONMENTS_GB", DEFAULT_ENVIRONMENTS_GB, (1, 100_000))
+    return DEFAULT_ENVIRONMENTS_GB if given is None else given
 
 
 def _address(env: Mapping[str, str], name: str) -> tuple[str, int] | None:

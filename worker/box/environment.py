@@ -18,6 +18,8 @@ from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
+from worker.box.keeping import Hold, hold
+from worker.box.limits import GIB
 from worker.box.project import Project, UnreadableProject, read_project
 from worker.box.tool import ToolFailure, ToolRan, run_tool
 
@@ -59,13 +61,14 @@ class Workshop:
     """Where and with what environments are made.
 
     `cache` keeps them; `registry` is what `registry_variables` gave; `pip` is a pip of version 22.3 or newer,
-    which installs for the interpreter `python`.
+    which installs for the interpreter `python`. The environments of a cache take `most_bytes` at the most.
     """
 
     cache: Path
     registry: Mapping[str, str] = field(default_factory=dict)
     python: str = PYTHON
     pip: tuple[str, ...] = (sys.executable, "-I", "-m", "pip")
+    most_bytes: int = 10 * GIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ class CheckEnvironment:
 
     It is to be mounted as the first tool directory, which is `/tools/0`. For Python, `pythonpath` names it after
     the folder of the tree from which the project's own packages are imported. `variables` and `links` are what
-    a command carries to find it. `digest` names exactly this content.
+    a command carries to find it. `digest` names exactly this content. It is there for as long as `use` lives.
     """
 
     directory: Path
@@ -93,6 +96,7 @@ class CheckEnvironment:
     packages: tuple[Package, ...]
     kind: str = KIND
     links: Mapping[str, str] = field(default_factory=dict)
+    use: Hold | None = field(default=None, compare=False, repr=False)
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -152,27 +156,32 @@ def _from_cache(workshop: Workshop, project: Project, request: str) -> CheckEnvi
     if not record.exists():
         return None
     packages = tuple(Package(**entry) for entry in json.loads(record.read_text()))
-    digest = _content_digest(request, packages)
-    directory = workshop.cache / "python" / digest
-    return _environment(workshop, project, directory, packages) if directory.is_dir() else None
+    made = _environment(workshop, project, _content_digest(request, packages), packages)
+    return made if made.directory.is_dir() else None
 
 
 def _made(workshop: Workshop, project: Project, request: str) -> CheckEnvironment:
     packages = _resolve(workshop, project)
-    directory = workshop.cache / "python" / _content_digest(request, packages)
-    if not directory.is_dir():
-        _install(workshop, project, packages, directory)
+    made = _environment(workshop, project, _content_digest(request, packages), packages)
+    if not made.directory.is_dir():
+        _install(workshop, project, packages, made.directory)
     write_whole(workshop.cache / "resolved" / f"{request}.json", json.dumps([asdict(each) for each in packages]))
-    return _environment(workshop, project, directory, packages)
+    return made
 
 
-def _environment(
-    workshop: Workshop, project: Project, directory: Path, packages: tuple[Package, ...]
-) -> CheckEnvironment:
+def _environment(workshop: Workshop, project: Project, digest: str, packages: tuple[Package, ...]) -> CheckEnvironment:
+    """In use from now on, whether its directory is there or has yet to be made."""
+    directory = workshop.cache / KIND / digest
     source = "/work" if project.source == "." else f"/work/{project.source}"
-    links = {f"/work/{path}": f"/tools/0/{_VERSION_MODULE}" for path in project.version_files}
-    pythonpath = (source, "/tools/0")
-    return CheckEnvironment(directory, workshop.python, pythonpath, directory.name, packages, links=links)
+    return CheckEnvironment(
+        directory,
+        workshop.python,
+        (source, "/tools/0"),
+        digest,
+        packages,
+        links={f"/work/{path}": f"/tools/0/{_VERSION_MODULE}" for path in project.version_files},
+        use=hold(directory),
+    )
 
 
 def _resolve(workshop: Workshop, project: Project) -> tuple[Package, ...]:

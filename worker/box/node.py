@@ -27,6 +27,7 @@ from worker.box.environment import (
     seal,
     write_whole,
 )
+from worker.box.keeping import Hold, hold
 from worker.box.tool import ToolFailure, run_tool
 
 NODE = "/usr/bin/node"
@@ -63,19 +64,22 @@ def build_node_environment(snapshot: Path, workshop: Workshop) -> CheckEnvironme
     try:
         project = _read(snapshot)
         request = digest_of(_FORMAT, _version(), project.manifests, project.lock, project.legacy_peers)
+        directory = workshop.cache / KIND / request
         with alone(workshop.cache / "locks", request):
+            use = hold(directory)
             record = workshop.cache / "resolved" / f"{request}.json"
-            if not record.exists() or not (workshop.cache / KIND / request).is_dir():
-                _install(project, workshop, request)
-            return _environment(workshop, request, json.loads(record.read_text()))
+            if not record.exists() or not directory.is_dir():
+                _install(project, workshop, directory)
+            return _environment(directory, json.loads(record.read_text()), use)
     except CannotPrepare as error:
         return error.told()
 
 
-def _environment(workshop: Workshop, request: str, record: Mapping[str, Any]) -> CheckEnvironment:
+def _environment(directory: Path, record: Mapping[str, Any], use: Hold) -> CheckEnvironment:
     links = {f"/work/{path}": str(_INSIDE / path) for path in record["folders"]}
     packages = tuple(Package(**entry) for entry in record["packages"])
-    return CheckEnvironment(workshop.cache / KIND / request, NODE, (), request, packages, KIND, links)
+    digest = digest_of(directory.name, record)
+    return CheckEnvironment(directory, NODE, (), digest, packages, KIND, links, use)
 
 
 def _read(snapshot: Path) -> _Project:
@@ -151,11 +155,10 @@ def _inside(place: str) -> bool:
     return not path.is_absolute() and ".." not in path.parts and "\0" not in place
 
 
-def _install(project: _Project, workshop: Workshop, request: str) -> None:
+def _install(project: _Project, workshop: Workshop, directory: Path) -> None:
     """The directory is there with everything in it, or not at all."""
-    home = workshop.cache / KIND
-    home.mkdir(parents=True, exist_ok=True)
-    place = Path(tempfile.mkdtemp(prefix=".making-", dir=home))
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    place = Path(tempfile.mkdtemp(prefix=".making-", dir=directory.parent))
     try:
         for path, manifest in project.manifests.items():
             target = place / path
@@ -168,9 +171,13 @@ def _install(project: _Project, workshop: Workshop, request: str) -> None:
         folders, packages = _folders(place), _packages(place)
         _point_at_work(place, folders)
         seal(place)
-        place.rename(home / request)
         record = {"folders": folders, "packages": packages}
-        write_whole(workshop.cache / "resolved" / f"{request}.json", json.dumps(record))
+        write_whole(workshop.cache / "resolved" / f"{directory.name}.json", json.dumps(record))
+        try:
+            place.rename(directory)
+        except OSError:
+            if not directory.is_dir():
+                raise
     finally:
         shutil.rmtree(place, ignore_errors=True)
 

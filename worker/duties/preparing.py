@@ -5,6 +5,7 @@ from pathlib import Path
 from app.core.span import SpanKind
 from worker.belts.proving import Prepare
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable, Workshop, registry_variables
+from worker.box.limits import GIB
 from worker.box.preparing import prepare
 from worker.evidence.trace import Trace
 from worker.shop import Shop
@@ -12,7 +13,12 @@ from worker.shop import Shop
 
 def preparing(shop: Shop, trace: Trace) -> Prepare:
     """Makes environments with what this process may know of registries; each making is a span."""
-    workshop = Workshop(shop.settings.data_dir / "environments", registry_variables(shop.settings.registry))
+    settings = shop.settings
+    workshop = Workshop(
+        settings.data_dir / "environments",
+        registry_variables(settings.registry),
+        most_bytes=settings.environments_gb * GIB,
+    )
 
     def prepared(kinds: set[str], tree: Path) -> tuple[CheckEnvironment, ...] | EnvironmentUnavailable:
         with trace.noting(SpanKind.CHECK, "prepare the environment") as noted:

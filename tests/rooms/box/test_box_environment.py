@@ -5,6 +5,7 @@ import hashlib
 import socket
 import threading
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ from worker.box.environment import (
     build_environment,
     registry_variables,
 )
+from worker.box.preparing import prepare
 
 RUNNER = """
 import sys
@@ -183,6 +185,26 @@ def test_a_project_for_another_python_is_a_reason(project: Path, workshop: Works
 def test_a_need_with_an_address_of_its_own_is_a_reason(project: Path, workshop: Workshop) -> None:
     (project / "pyproject.toml").write_text('[project]\nname = "t"\nversion = "1"\ndependencies = ["x @ file:///x"]\n')
     assert isinstance(build_environment(project, workshop), EnvironmentUnavailable)
+
+
+def test_an_environment_that_is_too_much_goes_when_nobody_uses_it_and_is_made_anew_when_wanted(
+    project: Path, workshop: Workshop
+) -> None:
+    small = replace(workshop, most_bytes=1)
+    used = prepare({"python"}, project, small)
+    assert isinstance(used, tuple) and used[0].directory.is_dir()
+    text = (project / "pyproject.toml").read_text()
+    (project / "pyproject.toml").write_text(text.replace('["needed"]', '["needed<2"]'))
+    other = prepare({"python"}, project, small)
+    assert isinstance(other, tuple)
+    assert other[0].directory.is_dir() and used[0].directory.is_dir(), "both are in use"
+    first = used[0].directory
+    del used
+    assert prepare({"python"}, project, small) == other
+    assert other[0].directory.is_dir() and not first.exists()
+    (project / "pyproject.toml").write_text(text)
+    again = prepare({"python"}, project, small)
+    assert isinstance(again, tuple) and again[0].directory == first and first.is_dir()
 
 
 def test_only_what_pip_is_configured_with_reaches_pip() -> None:

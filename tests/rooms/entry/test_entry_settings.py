@@ -50,6 +50,7 @@ WRONG = [
     ("planner", {"COUNTERSIGN_MINT_FD": "", "COUNTERSIGN_MINT": "mint:8010"}, "COUNTERSIGN_MINT_CREDENTIAL"),
     ("publisher", {"COUNTERSIGN_LEASE_SECONDS": "0"}, "COUNTERSIGN_LEASE_SECONDS"),
     ("publisher", {"COUNTERSIGN_WATCH_SECONDS": "nan"}, "COUNTERSIGN_WATCH_SECONDS"),
+    ("executor", {"COUNTERSIGN_ENVIRONMENTS_GB": "0"}, "COUNTERSIGN_ENVIRONMENTS_GB"),
     ("publisher", {"DATABASE_URL": "ledger.db"}, "DATABASE_URL"),
     ("publisher", {"DATABASE_URL": "postgresql://u:word@host:port/x"}, "DATABASE_URL"),
     ("publisher", {"CELERY_BROKER_URL": "localhost:6379"}, "CELERY_BROKER_URL"),
