@@ -147,6 +147,15 @@ class Shop:
         """The mirror of the line's repository."""
         return self.mirrors.mirror(urlsplit(line.remote.url).netloc, line.repository.id)
 
+    def fetched(self, line: Line, commit: str, depth: int | None = None) -> Mirror:
+        """The mirror of the line's repository, which holds the commit; those that were not used for longest are gone
+        as far as all together took more room than the operator gives. Raises a MirrorError."""
+        mirror = self.mirror_of(line)
+        with mirror.in_use():
+            mirror.fetch(line.remote, commit, depth=depth)
+            self.mirrors.keep_under(self.settings.mirror_bytes)
+        return mirror
+
     @cached_property
     def shelf(self) -> Shelf:
         """The templates, built-in ones and the operator's."""

@@ -66,8 +66,8 @@ def execute(shop: Shop, claim: Claim, trace: Trace) -> Done:
     if isinstance(template, Refused):
         return _told(shop, grant, executor.Stopped(template), meter)
     with shop.line(claim) as line:
-        mirror = shop.mirror_of(line)
-        mirror.fetch(line.remote, plan.base_commit)
+        # It reads no history: where the planner has not brought it here, the tree alone is enough.
+        mirror = shop.fetched(line, plan.base_commit, depth=1)
     work = _Work(shop, plan, claim.state.policy or Policy(), template, mirror, trace, meter)
     return _told(shop, grant, _answered(work) if plan.questions() else _changed(work), meter)
 

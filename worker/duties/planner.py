@@ -51,8 +51,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
     with shop.line(claim) as line:
         known = read(Reader(line.connection, line.repository), claim.state.request, policy)
         if isinstance(known, ReadUp):
-            mirror = shop.mirror_of(line)
-            mirror.fetch(line.remote, known.base_commit)
+            mirror = shop.fetched(line, known.base_commit)
     if isinstance(known, NotReady):
         reason, remedy, stale = known.reason, known.remedy, known.stale
         fact = PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy, stale=stale)

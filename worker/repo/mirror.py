@@ -153,15 +153,18 @@ class Mirror:
         return self.git.ask(["cat-file", "-e", f"{commit}^{{commit}}"])[0] == 0
 
     def fetch(self, remote: Remote, commit: str, *, depth: int | None = None, seconds: float = 600.0) -> None:
-        """Afterwards the mirror holds `commit`: with its whole history, or `depth` commits of it.
+        """Afterwards the mirror holds `commit`: with its whole history, or at least `depth` commits of it.
 
-        Nothing is asked of the remote when it is here already. Raises a MirrorError with the reason.
+        Nothing is asked of the remote when it is here already. A mirror that is new or cut takes only that many
+        commits; one that is whole is fetched into as ever, since there only what is new travels. Raises a MirrorError
+        with the reason.
         """
         if not _COMMIT.fullmatch(commit):
             raise CommitMissing(f"{commit[:80]!r} is not a commit id.")
         with self.in_use(), self._locked("fetch", fcntl.LOCK_EX):
             if self.holds(commit) and (depth is not None or not self._shallow()):
                 return
+            whole = (self.directory / "HEAD").exists() and not self._shallow()
             self._prepare()
             transport = {
                 **self._network,
@@ -170,7 +173,7 @@ class Mirror:
                 "COUNTERSIGN_REMOTE_TOKEN": remote.token,
             }
             asked = _Fetch(Git(self.directory, transport), remote, commit, Bounds(seconds))
-            asked.run(_depth(depth, self._shallow()))
+            asked.run(_depth(None if whole else depth, self._shallow()))
             self._tidy()
 
     @contextmanager

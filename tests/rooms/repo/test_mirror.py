@@ -52,6 +52,14 @@ def test_a_depth_is_kept_and_a_later_whole_fetch_completes_the_history(git_serve
     assert mirror.git.run("log", "--format=%s", second) == b"second\nfirst\n"
 
 
+def test_a_whole_mirror_stays_whole_when_only_a_tree_is_wanted_of_a_later_commit(git_server, origin, mirror):
+    mirror.fetch(git_server.remote(), origin.commit({"a": b"1"}, "first"))
+    origin.commit({"a": b"2"}, "second")
+    third = origin.commit({"a": b"3"}, "third")
+    mirror.fetch(git_server.remote(), third, depth=1)
+    assert mirror.git.run("log", "--format=%s", third) == b"third\nsecond\nfirst\n"
+
+
 def test_a_server_that_gives_out_no_commit_by_id_is_asked_for_its_branches(git_server, origin, mirror):
     git_server.protocol = False
     first = origin.commit({"a": b"1"})
