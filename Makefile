@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-distill bench-input bench-rank bench-edit lock clean system-run system-test environment environment-test
+.PHONY: help run test lint bench bench-checks bench-distill bench-input bench-rank bench-edit lock clean system-run system-test environment environment-test
 
 BIN := .venv/bin
 PYTEST_ARGS ?= -n auto
@@ -46,11 +46,17 @@ bench-distill: environment-test ## Facts that distilled views keep: make bench-d
 bench-input: environment-test ## What an investigation gives a model to read: make bench-input REPO=dir
 	@$(BIN)/python -m infra.bench.input "$(or $(REPO),.)"
 
+bench-snapshot: environment-test ## A snapshot against a fresh clone: make bench-snapshot REPOS=dir
+	@$(BIN)/python -m infra.bench.snapshot "$(REPOS)"
+
 bench-rank: environment-test ## Ranking without a model: make bench-rank REPOS=dir
 	@$(BIN)/python -m infra.bench.rank "$(REPOS)" "$(ISSUES)"
 
 bench-edit: environment-test ## Damaged edits, none in a wrong place: make bench-edit REPOS=dir [DATA=blocks]
 	@$(BIN)/python -m infra.bench.edit $(if $(DATA),--blocks "$(DATA)") $(if $(COMMITS),--commits "$(COMMITS)") "$(REPOS)" "$(ISSUES)"
+
+bench-checks: system-run environment-test ## Real fixes proved by the product's own checks: make bench-checks REPOS=dir
+	@$(BIN)/python -m infra.bench.checks $(if $(GROUNDS),--grounds "$(GROUNDS)") "$(REPOS)" "$(ISSUES)"
 
 lock: ## Write the lock files anew from pyproject.toml
 	@infra/install/lock.sh

@@ -1,9 +1,10 @@
 """A planner that looks further than the files: linked issues, what CI says, who last touched a line."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 
-from app.core.belts import REACH, EffectKind
+from app.core.belts import REACH, Belt, EffectKind
 from app.core.run import Closed, Proposed
 from tests.fakes.greeting import PLAN, calls, planning, script
 from tests.fakes.story import REPO, Story
@@ -146,5 +147,21 @@ def test_a_suspended_installation_ends_the_planning_until_it_is_lifted(make_stor
     story.crank()
     story.plan_is_read()
     assert isinstance(story.state(), Proposed)
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
+def test_a_mirror_that_was_not_used_for_longest_goes_when_all_take_too_much_room(make_story: Making) -> None:
+    story = make_story(script(planning(calls(("submit_plan", PLAN)))))
+    shop = story.shops[Belt.PLANNER]
+    narrow = replace(shop, settings=replace(shop.settings, mirror_bytes=1))
+    story.shops[Belt.PLANNER] = narrow
+    old = narrow.mirrors.root / "github.example+1.git"
+    old.mkdir()
+    (old / "pack").write_bytes(b"x" * 100_000)
+    story.mira.labels()
+    story.plan_is_read()
+    assert not old.exists()
+    assert [path.name for path in narrow.mirrors.root.glob("*.git")], "the one in use stays"
     story.mira.says("/reject")
     story.ends(Closed, "rejected")
