@@ -1,4 +1,4 @@
-"""`make bench`: seconds and memory of an unattended run, box overhead, and what a delivery costs, as JSON.
+"""`make bench`: an unattended run, box overhead, a cached environment, and what a delivery costs, as JSON.
 
 Seconds and bytes are of this machine at this hour; the ratios are what can be compared.
 """
@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from infra.bench.environments import cached_environment
 from infra.bench.receiver import compare
 from worker.box.box import open_box
 from worker.box.command import BoxUnavailable, Command, Profile
@@ -64,6 +65,7 @@ def main() -> int:
     measured = {
         "unattended run": unattended_run(),
         "box": spawn_overhead(),
+        "cached environment": cached_environment(ROUNDS),
         "receiver": compare(ROUNDS),
     }
     print(json.dumps(measured, indent=2))
