@@ -64,10 +64,13 @@ class Looking:
         return page
 
     def observe(self, call: ToolCall, outcome: Answer | Failed) -> None:
-        """The result of a call is an observation: its whole text is kept, and a long one is shown distilled."""
-        whole = outcome.whole if isinstance(outcome, Answer) and outcome.whole else outcome.text
-        reference, text = keep_text(self.shelf, whole), outcome.text
-        if call.name not in AS_THEY_ARE and len(text) > LONG_RESULT:
+        """The result of a call is an observation: its whole text is kept, and a long one is shown distilled.
+
+        A tool that gives a view beside the whole has made its own choice.
+        """
+        whole, text = outcome.whole if isinstance(outcome, Answer) else "", outcome.text
+        reference = keep_text(self.shelf, whole or text)
+        if call.name not in AS_THEY_ARE and not whole and len(text) > LONG_RESULT:
             text = distill(call.name, text, LONG_RESULT, f"#{self.case.last + 1}").text
         self.case = self.case.observed(call.name, _in_a_line(call.input), text, reference)
 
