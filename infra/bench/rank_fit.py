@@ -27,7 +27,7 @@ LEFT_OUT = Path(__file__).with_name("rank_left_out.json")
 
 BY_HAND = {
     "words": 2.0, "title": 1.0, "chunks": 2.0, "names": 1.4, "defines": 2.0, "calls": 1.0, "methods": 1.0,
-    "modules": 1.2, "paths": 1.2, "frames": 2.0, "file_words": 1.4, "file_title": 1.4, "folder_words": 0.4,
+    "modules": 1.2, "paths": 1.2, "frames": 3.0, "file_words": 1.4, "file_title": 1.4, "folder_words": 0.4,
     "folder_title": 0.4, "options": 1.0, "messages": 0.8, "alike": 1.0, "alike_title": 0.6, "referred": 1.0,
     "reached": 0.6, "reached_words": 0.4, "tested": 1.0, "aside": -2.0, "package": -0.6,
 }  # fmt: skip

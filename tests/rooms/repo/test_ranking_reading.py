@@ -105,7 +105,7 @@ def test_a_hostile_file_takes_no_longer_than_an_honest_one(piece, language):
 @pytest.mark.parametrize(("same", "other"), [
     (("caching", "cached", "caches", "cache"), "catch"),
     (("skipping", "skipped", "skips", "skip"), "ship"),
-    (("serialization", "serialize", "serialized"), "serial"),
+    (("serialization", "serialize", "serialized", "serializable", "serializer"), "serial"),
     (("configuration", "configure", "configured"), "figure"),
     (("queries", "query"), "quarry"),
 ])  # fmt: skip

@@ -74,6 +74,12 @@ def test_the_deepest_frame_of_each_of_two_tracebacks_counts_in_full(signals_for)
     assert scores["shop/cart.py"] == scores["shop/money.py"] == 1.0
 
 
+def test_a_method_of_a_class_is_plain_in_code_as_well(signals_for):
+    found = signals_for("x", '```python\n>>> Cart.total("3")\n```')
+    assert found["methods"].scores["shop/cart.py"] > 0.6
+    assert found["defines"].scores["shop/cart.py"] > 0.6
+
+
 def test_every_signal_is_weighed_and_tested_here(signals_for):
     assert signals_for("x", "").keys() == CASES.keys()
     assert weights_by_signal().keys() == CASES.keys() | {EXECUTED}

@@ -300,7 +300,7 @@ def _read_code(heap: _Heap, text: str) -> None:
 def _add_classes(heap: _Heap, before: str, own: set[str]) -> None:
     for part in before.split("."):
         if part[:1].isupper() and part not in own:
-            _add(heap.names, part, 1.0)
+            _add(heap.names, part, 1.6)
 
 
 def _read_imports(heap: _Heap, text: str) -> None:

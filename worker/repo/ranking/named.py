@@ -76,7 +76,7 @@ def methods(scene: Scene) -> Signal:
             for path in files:
                 scores[path] = scores.get(path, 0.0) + weight / len(files)
                 why.setdefault(path, f"defines `{pair}`, named in the issue")
-    return Signal(_bent(scores, 1.0), why)
+    return Signal(_bent(scores, 0.5), why)
 
 
 def paths(scene: Scene) -> Signal:

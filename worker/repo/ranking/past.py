@@ -21,7 +21,7 @@ _MOST_FILES = 12
 """A commit that touched more files says little of any of them."""
 
 _NUMBER = re.compile(r"(?:(?<![\w/])#|\bgh-|/(?:issues|pull)/)(\d{1,7})\b", re.IGNORECASE)
-_FORM = "past2"
+_FORM = "past3"
 
 
 @dataclass(frozen=True, slots=True)

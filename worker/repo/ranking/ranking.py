@@ -23,7 +23,7 @@ _PLAIN = frozenset({"words", "title", "chunks", "title_chunks", "names"})
 """Signals of words only: as a reason they come last, whatever they weigh."""
 
 _VAGUE = frozenset({"alike", "alike_title", "tested", "reached_words", "folder_words", "folder_title"})
-"""Signals that are a reason only where they weigh twice as much as what is plainer."""
+"""Signals that are a reason only where they weigh four times as much as what is plainer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ def _went_through(executed: Mapping[str, int]) -> Signal:
 def _reason(path: str, weights: Mapping[str, float], gathered: Gathered) -> str:
     signals = gathered.signals
     told = {
-        name: weights.get(name, 0.0) * signal.scores.get(path, 0.0) / (2 if name in _VAGUE else 1)
+        name: weights.get(name, 0.0) * signal.scores.get(path, 0.0) / (4 if name in _VAGUE else 1)
         for name, signal in signals.items()
         if path in signal.why and name not in _PLAIN
     }

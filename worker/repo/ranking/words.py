@@ -35,6 +35,10 @@ def stem(word: str) -> str:
         word = word[:-1]
     if word.endswith("ly") and len(word) > 6:
         word = word[:-2]
+    for ending in ("izable", "izer"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            # `serializable`, `serializer` and `serialize` are one.
+            return word[: -len(ending)] + "iz"
     for ending, left in (("ization", 4), ("isation", 4), ("ation", 4), ("ion", 4)):
         if word.endswith(ending) and len(word) - len(ending) >= left and word not in _WHOLE:
             # `serialization` and `serialize`, `configuration` and `configure`, `assertion` and `assert` are one.
