@@ -13,6 +13,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -89,15 +90,15 @@ def compare(url: str, bare: Path, work: Path) -> dict[str, Any]:
     for number in range(ROUNDS):
         tree, clone = work / f"tree{number}", work / f"clone{number}"
         words = ["git", "-c", "advice.detachedHead=false", "clone", "-q", "--depth=1", url, str(clone)]
-        seconds["clone"].append(timed(lambda words=words: subprocess.run(words, check=True, capture_output=True)))
+        seconds["clone"].append(timed(partial(subprocess.run, words, check=True, capture_output=True)))
         if number == 0:
             seconds["fetch"].append(timed(lambda: mirror.fetch(remote, head)))
         with Snapshot(mirror, head) as snapshot:
-            seconds["export"].append(timed(lambda snapshot=snapshot, tree=tree: snapshot.export(tree)))
+            seconds["export"].append(timed(partial(snapshot.export, tree)))
     with Snapshot(mirror, head) as snapshot:
         files = len(snapshot.list())
-        opened = timed(lambda: snapshot.search(PATTERNS[0]))
-        found = [timed(lambda query=query: snapshot.search(query)) for query in PATTERNS for _ in range(ROUNDS)]
+        opened = timed(partial(snapshot.search, PATTERNS[0]))
+        found = [timed(partial(snapshot.search, query)) for query in PATTERNS for _ in range(ROUNDS)]
     clone_s, fetch_s, export_s = (statistics.median(seconds[key]) for key in ("clone", "fetch", "export"))
     return {
         "files": files, "first_fetch_s": round(first, 2), "shallow_clone_s": round(clone_s, 2),

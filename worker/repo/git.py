@@ -28,8 +28,9 @@ _SETTINGS = {
     "http.cookieFile": "",
     # A redirect would carry the credentials to another address; renames are found through the API instead.
     "http.followRedirects": "false",
-    "http.lowSpeedLimit": "1000",
-    "http.lowSpeedTime": "30",
+    # A server that packs a large history sends some bytes in five seconds and no more, for minutes.
+    "http.lowSpeedLimit": "1",
+    "http.lowSpeedTime": "120",
     "log.showSignature": "false",
     "maintenance.auto": "false",
     "safe.bareRepository": "explicit",
