@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from app.core.bounds import NO_BOUNDS, Bounds, parse_bounds
 from app.core.choice import VersionRules, read_rules
 from app.core.verdict import Refused
 
@@ -168,6 +169,22 @@ def template_settings(env: Mapping[str, str]) -> TemplateSettings:
     if isinstance(rules, Refused):
         raise SettingsWrong(versions, f"{versions} or {candidates}: {rules.reason}")
     return TemplateSettings(folder, rules)
+
+
+def bounds_settings(env: Mapping[str, str]) -> Bounds:
+    """What repositories may say in their policies, from the file that `COUNTERSIGN_BOUNDS` names, if it names one."""
+    name = "COUNTERSIGN_BOUNDS"
+    given = env.get(name, "").strip()
+    if not given:
+        return NO_BOUNDS
+    path = Path(given).expanduser().absolute()
+    try:
+        bounds = parse_bounds(path.read_bytes().decode("utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsWrong(name, f"{name} names a file that cannot be read: {path}.") from error
+    if isinstance(bounds, Refused):
+        raise SettingsWrong(name, f"{name}: {bounds.reason}")
+    return bounds
 
 
 def ledger_settings(env: Mapping[str, str]) -> LedgerSettings:

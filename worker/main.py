@@ -140,7 +140,7 @@ def run_mint() -> int:
     from worker.github.app import AppIdentity
     from worker.github.asking import ConnectionSettings
     from worker.github.key import private_key_of
-    from worker.mint.mint import Mint
+    from worker.mint.mint import Mint, Site
     from worker.mint.serve import MintServer
 
     settings = mint_settings(environment())
@@ -149,7 +149,7 @@ def run_mint() -> int:
     connections = ConnectionSettings(write_gap_seconds=0.0)
     github = settings.github
     with AppIdentity(github.api_url, settings.app_id, key, settings=connections) as identity:
-        server = MintServer(Mint(ledger, identity, github.api_url, connections))
+        server = MintServer(Mint(ledger, identity, Site(github.api_url, connections, settings.bounds)))
         _on_stop(server.stop)
         _begin_to_answer(server, settings)
         server.run_until_stopped()

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from app.core.belts import Belt
+from app.core.bounds import NO_BOUNDS, Bounds
 from app.core.documentation import DocsReach, read_docs_reach
 from app.core.verdict import Refused
 from app.settings import (
@@ -21,6 +22,7 @@ from app.settings import (
     QueueSettings,
     SettingsWrong,
     TemplateSettings,
+    bounds_settings,
     data_dir,
     ledger_settings,
     queue_settings,
@@ -116,6 +118,8 @@ class BeltSettings:
     """The bubblewrap that seals the box."""
     environments_gb: int = DEFAULT_ENVIRONMENTS_GB
     """How much of the disk prepared check environments may take, in GiB."""
+    bounds: Bounds = NO_BOUNDS
+    """What the operator lets a repository's policy say; for the publisher, which reads it."""
     lease: timedelta = timedelta(seconds=60)
     watch_seconds: float = 30.0
     threads: int = 2
@@ -135,6 +139,7 @@ class MintSettings:
     """Descriptor of the socket over which `up` hands in each belt's line."""
     listen: tuple[str, int] | None = None
     credentials: Mapping[Belt, str] = field(repr=False, default_factory=dict)
+    bounds: Bounds = NO_BOUNDS
 
 
 def web_address(api_url: str) -> str:
@@ -210,6 +215,7 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         docs=docs_settings(env) if belt is Belt.PLANNER else DocsSettings(),
         bwrap=Path(env.get("COUNTERSIGN_BWRAP", "").strip() or DEFAULT_BWRAP),
         environments_gb=_environments_gb(env),
+        bounds=bounds_settings(env) if belt is Belt.PUBLISHER else NO_BOUNDS,
         lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0)),
         watch_seconds=_seconds(env, "COUNTERSIGN_WATCH_SECONDS", 30.0),
     )
@@ -241,6 +247,7 @@ def mint_settings(env: Mapping[str, str]) -> MintSettings:
         lines=lines,
         listen=listen,
         credentials=credentials,
+        bounds=bounds_settings(env),
     )
 
 

@@ -4,6 +4,7 @@ import re
 
 from app.comments.markdown import MAX_BODY, block, code, code_block, cut, details, inline, visible
 from app.comments.opinion import opinion
+from app.comments.plan import criterion
 from app.comments.status import cost
 from app.core.budget import Spent
 from app.core.digest import short
@@ -44,7 +45,7 @@ _KINDS = {
 """The word that conventional commits have for what a template does; `chore` for any other."""
 
 
-def messages(plan: Plan, approval: Approval) -> tuple[str, ...]:
+def messages(plan: Plan, approval: Approval, also: tuple[Approval, ...] = ()) -> tuple[str, ...]:
     """The commit's message, and others as good for repositories whose rules refuse it (github-facts 127).
 
     Each has a fixed form with one line of summary of at most 72 characters and no live mention (137): plain, as
@@ -57,17 +58,22 @@ def messages(plan: Plan, approval: Approval) -> tuple[str, ...]:
         f"{subject}\n\n"
         f"For issue {plan.issue_number}, plan version {plan.version}.\n\n"
         f"Plan-Digest: {approval.plan_digest}\n"
-        f"Approved-By: {approval.person.login.replace('@', '')} (id {approval.person.id})\n"
+        f"{''.join(_trailer(one) for one in (*also, approval))}"
         for subject in subjects
     )
 
 
-def body(plan: Plan, approval: Approval, report: Report, spent: Spent) -> str:
+def _trailer(approval: Approval) -> str:
+    return f"Approved-By: {approval.person.login.replace('@', '')} (id {approval.person.id})\n"
+
+
+def body(plan: Plan, approval: Approval, report: Report, spent: Spent, also: tuple[Approval, ...] = ()) -> str:
     """The pull request's text, at most 60,000 code points; the closing line comes first so that no cut takes it."""
     parts = [
         f"Fixes #{plan.issue_number}",
         block(plan.summary),
-        _approved_by(plan, approval),
+        _approved_by(plan, approval, also),
+        _acceptance(plan),
         "**Evidence the plan rests on**\n\n"
         + "\n".join(
             f"- {code(f'{item.path}:{item.start}–{item.end}')}: {inline(item.shows)}" for item in plan.evidence
@@ -95,14 +101,27 @@ def undrafted_body(drafted: str) -> str:
     return f"{warning}\n\n{drafted}"
 
 
-def _approved_by(plan: Plan, approval: Approval) -> str:
-    how = "a comment" if approval.source == "comment" else "a 👍"
+def _acceptance(plan: Plan) -> str:
+    if not plan.acceptance:
+        return ""
+    return "**What it is to bring about**\n\n" + "\n".join(criterion(one) for one in plan.acceptance)
+
+
+def _approved_by(plan: Plan, approval: Approval, also: tuple[Approval, ...]) -> str:
+    by = ", and by ".join(_yes(one) for one in (*also, approval))
     return (
-        f"Plan version {plan.version}, digest {code(approval.plan_digest)}, was approved by "
-        f"{inline(approval.person.login)} ({inline(approval.role_name or approval.permission)}) with {how} on "
-        f"{approval.approved_at:%Y-%m-%d %H:%M} UTC, on {code(plan.base_branch)} at {code(plan.base_commit[:12])}. "
+        f"Plan version {plan.version}, digest {code(approval.plan_digest)}, was approved by {by}, "
+        f"on {code(plan.base_branch)} at {code(plan.base_commit[:12])}. "
         "The change was compared with the plan by code before it left the box."
         f"{_by_rule(plan)}"
+    )
+
+
+def _yes(approval: Approval) -> str:
+    how = "a comment" if approval.source == "comment" else "a 👍"
+    return (
+        f"{inline(approval.person.login)} ({inline(approval.role_name or approval.permission)}) with {how} on "
+        f"{approval.approved_at:%Y-%m-%d %H:%M} UTC"
     )
 
 

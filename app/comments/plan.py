@@ -2,25 +2,28 @@
 
 from decimal import Decimal
 
+from app.comments.deciding import beyond_one
 from app.comments.markdown import block, code, code_block, details, inline
 from app.comments.places import WHOLE, cited
 from app.core.digest import short
 from app.core.plan import AnswerQuestion, Basis, Criterion, Estimate, Expectation, FileStep, MoveFile, Plan, Who
+from app.core.policy import Policy
 from app.core.rule import LiteralRule, RegexRule, Rule
 from app.core.run import Proposal
 
 _DO = {"change": "Change", "create": "Create", "delete": "Delete", "move": "Move"}
 
 
-def render(plan: Plan, proposal: Proposal, repository_url: str) -> str:
+def render(plan: Plan, proposal: Proposal, repository_url: str, policy: Policy | None = None) -> str:
     """The whole comment; longer than one body where the plan is, so the approval part comes first.
 
-    `repository_url` is the repository's page; evidence links to its lines at the base commit.
+    `repository_url` is the repository's page; evidence links to its lines at the base commit. `policy` is the one of
+    now, which says whom it takes; that is asked again when somebody approves.
     """
     parts = [
         f"### Plan, version {plan.version} · {code(short(proposal.digest))}",
         block(plan.summary),
-        _approval(plan, proposal),
+        _approval(plan, proposal, policy),
         *_notices(proposal),
         _reason(plan),
         "**Evidence**\n\n" + "\n".join(cited(item, plan.base_commit, repository_url) for item in plan.evidence),
@@ -33,7 +36,7 @@ def render(plan: Plan, proposal: Proposal, repository_url: str) -> str:
     return "\n\n".join(part for part in parts if part)
 
 
-def _approval(plan: Plan, proposal: Proposal) -> str:
+def _approval(plan: Plan, proposal: Proposal, policy: Policy | None) -> str:
     place = f"{code(plan.base_branch)} at {code(plan.base_commit[:12])}"
     if plan.questions():
         what = f"The questions are then worked on by reading {place}; the report is a comment here. Nothing is changed."
@@ -44,10 +47,12 @@ def _approval(plan: Plan, proposal: Proposal) -> str:
         )
     else:
         what = f"It is then carried out on {place}, in a sealed box, and opened as a draft pull request."
+    more = beyond_one(policy, proposal)
     return (
         "> [!IMPORTANT]\n"
         f"> To approve exactly this plan, comment `/approve {short(proposal.digest)}` (or just `/approve`), "
         "or put a 👍 on this comment.\n"
+        f"{f'> **{more}**{chr(10)}' if more else ''}"
         f"> {what}\n"
         "> `/revise` and your words ask for another version; `/reject` ends it. "
         f"The offer stands until {proposal.expires_at:%Y-%m-%d %H:%M} UTC."

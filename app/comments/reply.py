@@ -1,10 +1,13 @@
 """Short replies: refusals, answers to commands, and notes."""
 
+from app.comments.deciding import beyond_one, decider
 from app.comments.markdown import block, inline
 from app.comments.status import render as status
 from app.core.effects import ReplySaying, ReplyTopic
 from app.core.issue import Person
+from app.core.policy import Policy
 from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, Reporting, State, Wanted
+from app.core.standing import takes
 
 HELP = """\
 What I understand, each in a paragraph of its own:
@@ -48,12 +51,11 @@ def _to(person: Person | None) -> str:
 
 
 def _why(state: State) -> str:
-    role = state.policy.approve.role if state.policy else "write"
-    decider = f"Somebody with {role} permission in this repository"
+    if isinstance(state, Proposed):
+        return _why_proposed(state)
     words = {
         Wanted: "A plan is being made; nothing is asked of anybody now.",
         NeedsInput: "The issue's author can unblock this by answering the question.",
-        Proposed: f"{decider} can unblock this: `/approve`, a 👍 on the newest plan comment, `/revise` or `/reject`.",
         Approved: "The approved plan is being carried out; `/cancel` would end it.",
         Built: "The draft pull request is being opened.",
         Reporting: "The report is being posted; nothing is asked of anybody now.",
@@ -61,3 +63,17 @@ def _why(state: State) -> str:
         Closed: "The run has ended; setting the label again starts a new one.",
     }
     return words[type(state)]
+
+
+def _why_proposed(state: Proposed) -> str:
+    who = decider(state.policy)
+    said = [f"{who[0].upper()}{who[1:]} can unblock this: `/approve` or a 👍 on the newest plan comment."]
+    said.append(beyond_one(state.policy, state.proposal))
+    policy = state.policy or Policy()
+    if policy.revise is not None:
+        said.append(f"`/revise` is for somebody with {inline(takes(policy.revise))}.")
+    if policy.cancel is not None:
+        said.append(f"`/reject` and `/cancel` are for somebody with {inline(takes(policy.cancel))}.")
+    if policy.revise is None and policy.cancel is None:
+        said.append("So are `/revise` and `/reject`.")
+    return " ".join(part for part in said if part)

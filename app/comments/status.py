@@ -5,6 +5,7 @@ from decimal import Decimal
 from typing import Any
 from urllib.parse import quote
 
+from app.comments.deciding import given, people
 from app.comments.markdown import code, inline
 from app.core.budget import Spent
 from app.core.digest import short
@@ -35,6 +36,9 @@ def _proposed(state: Proposed) -> str:
         return f"{plan} stands; a revision is being made."
     if state.proposal.issue_changed:
         return f"{plan} cannot be approved, since the issue was edited. `/revise` asks for a plan of the new text."
+    so_far = given(state.policy, state.proposal, state.given)
+    if so_far:
+        return f"{plan} waits for another maintainer: `/approve` or a 👍 on its comment. {so_far}"
     return f"{plan} waits for a maintainer: `/approve` or a 👍 on its comment."
 
 
@@ -42,7 +46,7 @@ def _approved(state: Approved) -> str:
     approval = state.approval
     begun = (
         f"Plan version {approval.plan_version} ({code(short(approval.plan_digest))}) was approved by "
-        f"{inline(approval.person.login)}"
+        f"{people((*state.also, approval))}"
     )
     if state.held:
         return f"{begun}. It waits and is kept: {inline(state.held, 2_000)}"

@@ -76,8 +76,16 @@ def _label_decided(state: Wanted, found: f.AuthorityFound) -> Move | Stay:
     verdict = gate.may_label(found)
     if isinstance(verdict, Refused):
         return closed(state, ClosedReason.NOT_ALLOWED, verdict, policy=found.policy)
-    after = state.model_copy(update={"allowed": True, "policy": found.policy})
+    word = _word(state, found)
+    request = state.request if word is None else state.request.model_copy(update={"label_word": word})
+    after = state.model_copy(update={"allowed": True, "policy": found.policy, "request": request})
     return Move(after, (status("planning"), draft(state.last_version + 1)))
+
+
+def _word(state: Wanted, found: f.AuthorityFound) -> str | None:
+    """Of several trigger labels on the issue, the word that the policy names first; None where it names none."""
+    words = {state.request.label_word, *found.label_words}
+    return next((word for word in found.policy.templates if word in words), None) if found.policy else None
 
 
 def _approval_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
@@ -91,14 +99,30 @@ def _approval_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
     verdict = gate.may_approve(state.request, state.proposal, found, found.at)
     if isinstance(verdict, Refused):
         # Anybody can react: a passer-by's thumb is no question that needs an answer (github-facts 45).
-        quiet = found.source is SourceKind.REACTION and gate.lacks_level(found)
+        quiet = found.source is SourceKind.REACTION and gate.lacks_level(state.proposal, found)
         return Move(state, () if quiet else (refusal(state, "approve", found.person, verdict),))
+    return _one_more_approval(state, found)
+
+
+def _one_more_approval(state: Proposed, found: f.AuthorityFound) -> Move:
+    """The approval counts; with those before it it is enough, or it is said what is missing. Each person counts once,
+    with what they said last."""
     approval = gate.approval_from(state.proposal, found)
+    others = tuple(one for one in state.given if one.person.id != approval.person.id and one.expires_at > found.at)
+    given = (*others, approval)
+    missing = gate.missing(state.proposal, found, given)
+    if missing:
+        key = f"given:v{state.proposal.version}:{'-'.join(str(one.source_id) for one in given)}"
+        words = Refused("Your approval counts, and it takes more than that.", " ".join(missing))
+        after = state.model_copy(update={"given": given, "policy": found.policy})
+        return Move(after, (reply(key, ReplyTopic.NOTE, found.person, words), status(key)))
+    until = min(one.expires_at for one in given)
+    deciding = approval.model_copy(update={"expires_at": until})
     # A revision in the making is dropped, and its version number with it: the next wish must be a new effect.
     changes = {"policy": found.policy, "last_version": state.last_version + (1 if state.drafting else 0)}
-    after = Approved(**(kept(state) | changes), proposal=state.proposal, approval=approval)
-    key = execute_key(approval)
-    return Move(after, (status(f"approved:{key}"), Execute(key=key, plan_digest=state.proposal.digest)))
+    approved = Approved(**(kept(state) | changes), proposal=state.proposal, approval=deciding, also=others)
+    key = execute_key(deciding)
+    return Move(approved, (status(f"approved:{key}"), Execute(key=key, plan_digest=state.proposal.digest)))
 
 
 def _revision_decided(state: State, found: f.AuthorityFound) -> Move:

@@ -10,7 +10,8 @@ from app.core.budget import Spent
 from app.core.command import Verb
 from app.core.effects import Purpose, Slot, SourceKind
 from app.core.issue import Person
-from app.core.plan import CommitId, Sha256, TemplatePin
+from app.core.owners import Owned
+from app.core.plan import CommitId, RepoPath, Sha256, TemplatePin
 from app.core.policy import Policy
 from app.core.run import Part, PlanPart, PullRequest, Request
 from app.core.split import Split
@@ -145,6 +146,16 @@ class AuthorityFound(_Fact):
     issue_digest: Sha256
     plan_version: int | None = None
     plan_comment: Found = Found.NOT_LOOKED_FOR
+    teams: tuple[str, ...] = ()
+    """Those of the teams that the policy and the code owners name, of which this person is a member now."""
+    teams_unread: tuple[str, ...] = ()
+    """Those of them of which GitHub did not let us know."""
+    owners: tuple[Owned, ...] = ()
+    """The paths of the plan that have code owners, by the file on the default branch."""
+    owners_problem: str = ""
+    """Why the code owners could not be read; empty where they were, or where there is no such file."""
+    label_words: tuple[str, ...] = ()
+    """What stands behind the colon of each trigger label that the issue carries now; empty for the bare one."""
 
 
 class PlanDrafted(_Fact):
@@ -164,6 +175,8 @@ class PlanDrafted(_Fact):
     """By which template it was planned; so it is for the other two ends of planning."""
     case_ref: Sha256 | None = None
     """The planner's case file behind it, with which a revision goes on."""
+    paths: tuple[RepoPath, ...] | None = None
+    """Every path that its steps name; None where that was not recorded."""
 
 
 class PlanNotPossible(_Fact):

@@ -1,9 +1,9 @@
 """Whether a patch fits into its plan, and what paths mean. Pure, and decided by code."""
 
-import fnmatch
 import re
 from collections.abc import Mapping
 
+from app.core.guarded import forbidding, guard_of, is_never_touched
 from app.core.patch import FileChange, Patch
 from app.core.paths import Protection, protection_of, safe_path, shown
 from app.core.plan import (
@@ -19,9 +19,6 @@ from app.core.plan import (
 )
 from app.core.policy import Policy
 from app.core.verdict import Allowed, Refused, Verdict, all_of
-
-NEVER = frozenset({Protection.WORKFLOW, Protection.SUBMODULES, Protection.POLICY, Protection.CODE_OWNERS})
-"""Protections that no plan can lift. A lock file may be touched where the plan names it as protected."""
 
 _TEST_NAME = re.compile(
     r"(^|/)(tests?|__tests__|spec)/|(^|/)(test_[^/]*|[^/]*(_test|\.test|\.spec|_spec|Test))\.[^/.]+$"
@@ -97,19 +94,19 @@ def _path_allowed(path: str, plan: Plan, policy: Policy) -> Verdict:
     safe = safe_path(path)
     if isinstance(safe, Refused):
         return safe
-    for pattern in policy.forbidden_paths:
-        if fnmatch.fnmatchcase(path, pattern):
-            return Refused(f"{shown(path)} is forbidden by this repository's policy (`{pattern}`).")
-    return protection_allowed(path, plan)
+    return policy_allows(path, plan, policy)
 
 
-def protection_allowed(path: str, plan: Plan) -> Verdict:
+def policy_allows(path: str, plan: Plan, policy: Policy) -> Verdict:
     """Refused for a path that no plan may touch, and for a protected one that this plan does not name as such."""
-    protection = protection_of(path)
-    if protection in NEVER:
-        return Refused(f"{shown(path)} is protected ({protection}) and is never changed.")
-    if protection is not None and path not in plan.protected_paths:
-        return Refused(f"{shown(path)} is protected ({protection}) and the plan does not say that it touches it.")
+    pattern = forbidding(policy, path)
+    if pattern is not None:
+        return Refused(f"{shown(path)} is forbidden by this repository's policy (`{pattern}`).")
+    guard = guard_of(policy, path)
+    if is_never_touched(policy, path):
+        return Refused(f"{shown(path)} is protected ({guard}) and is never changed.")
+    if guard is not None and path not in plan.protected_paths:
+        return Refused(f"{shown(path)} is protected ({guard}) and the plan does not say that it touches it.")
     return Allowed()
 
 

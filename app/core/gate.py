@@ -1,20 +1,23 @@
 """The gates: pure questions with a verdict. Nothing unknown is ever allowed."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from app.core.digest import MIN_PREFIX, names, short
 from app.core.effects import SourceKind
 from app.core.facts import AuthorityFound, Found
+from app.core.guarded import guarded
 from app.core.issue import Person
-from app.core.policy import Level, Policy, level_of
+from app.core.owners import Owned, is_owner
+from app.core.paths import shown
+from app.core.policy import Policy
 from app.core.run import Approval, ApprovalSource, Proposal, Request
+from app.core.standing import counts, ender, is_among, owns_all, reviser
 from app.core.verdict import Allowed, Refused, Verdict, all_of
-
-ROLE_LEVEL = {"triage": Level.TRIAGE, "write": Level.WRITE, "maintain": Level.MAINTAIN, "admin": Level.ADMIN}
 
 
 def may_label(found: AuthorityFound) -> Verdict:
-    """Gate 1: the one who set the label has the permission that policy asks for (github-facts 80)."""
+    """Gate 1: the one who set the label is among those whom the policy lets (github-facts 80)."""
     policy = _believed(found)
     if isinstance(policy, Refused):
         return policy
@@ -25,18 +28,19 @@ def may_label(found: AuthorityFound) -> Verdict:
             f"The label was set by the app account {found.person.login}, which is not on this repository's list.",
             f"Let a maintainer set the label, or add the id {found.person.id} to `label.apps` in the policy file.",
         )
-    return _has_level(found, ROLE_LEVEL[policy.label.role], "ask for a plan")
+    return counts(policy.label, found, "ask for a plan")
 
 
 def may_approve(request: Request, proposal: Proposal, found: AuthorityFound, now: datetime) -> Verdict:
-    """Gate 2. In this order: person, their word, the offer, the issue, the time."""
+    """Gate 2, for one person. In this order: person, their word, the offer, the issue, the time.
+
+    Whether it takes more people than this one is for `missing`.
+    """
     policy = _believed(found)
     if isinstance(policy, Refused):
         return policy
     return all_of(
-        _is_person(found.person),
-        _has_level(found, ROLE_LEVEL[policy.approve.role], "approve"),
-        _not_only_labeller(request, policy, found.person),
+        _may_decide(request, proposal, policy, found),
         _word_stands(found),
         _names_this_plan(proposal, found),
         _comment_stands(proposal, found),
@@ -46,20 +50,52 @@ def may_approve(request: Request, proposal: Proposal, found: AuthorityFound, now
     )
 
 
+def missing(proposal: Proposal, found: AuthorityFound, given: Sequence[Approval]) -> tuple[str, ...]:
+    """What an approval still takes beside those that were given, in sentences; empty where they are enough.
+
+    `found` is what GitHub said last: its policy and its code owners decide.
+    """
+    policy = found.policy
+    if policy is None:
+        return ("The repository's policy could not be read.",)
+    people = {approval.person.id for approval in given}
+    still: list[str] = []
+    needed = approvals_needed(policy, proposal.paths)
+    if len(people) < needed:
+        why = _why_more(policy, proposal.paths)
+        more = needed - len(people)
+        still.append(f"{more} more {'person has' if more == 1 else 'people have'} to approve{why}.")
+    if policy.approve.code_owners == "must":
+        if found.owners_problem:
+            still.append(found.owners_problem)
+        still += [_by_owner(part) for part in found.owners if not _owner_among(part, given)]
+    return tuple(still)
+
+
+def approvals_needed(policy: Policy, paths: Sequence[str] | None) -> int:
+    """How many people have to approve a plan that touches these paths; what is not known counts as protected."""
+    takes_more = paths is None or bool(guarded(policy, paths))
+    return max(policy.approve.count, policy.protected.approvals if takes_more else 1)
+
+
 def may_end(request: Request, found: AuthorityFound) -> Verdict:
-    """Who may approve may also reject and cancel; so may the person who set the label."""
-    if request.labeller is not None and found.person.id == request.labeller.id and not found.person.is_bot:
+    """Who may reject and cancel; so may the person who set the label, unless the policy says otherwise."""
+    is_labeller = request.labeller is not None and found.person.id == request.labeller.id
+    cancel = found.policy.cancel if found.policy else None
+    if is_labeller and not found.person.is_bot and (cancel is None or cancel.labeller_may_cancel):
         return _word_stands(found)
-    return may_steer(found)
-
-
-def may_steer(found: AuthorityFound) -> Verdict:
-    """Who may approve may ask for a revision."""
     policy = _believed(found)
     if isinstance(policy, Refused):
         return policy
-    level = ROLE_LEVEL[policy.approve.role]
-    return all_of(_is_person(found.person), _has_level(found, level, "decide here"), _word_stands(found))
+    return all_of(counts(ender(policy), found, "end a run"), _word_stands(found))
+
+
+def may_steer(found: AuthorityFound) -> Verdict:
+    """Who may ask for a revision."""
+    policy = _believed(found)
+    if isinstance(policy, Refused):
+        return policy
+    return all_of(counts(reviser(policy), found, "ask for another plan"), _word_stands(found))
 
 
 def approval_from(proposal: Proposal, found: AuthorityFound) -> Approval:
@@ -79,11 +115,14 @@ def approval_from(proposal: Proposal, found: AuthorityFound) -> Approval:
         issue_digest=proposal.issue_digest,
         approved_at=found.at,
         expires_at=found.at + timedelta(days=days),
+        teams=found.teams,
     )
 
 
-def still_approved(approval: Approval, found: AuthorityFound, proposal: Proposal, now: datetime) -> Verdict:
-    """Asked again before a write: the same person, word, plan comment and issue, still in time."""
+def still_approved(
+    request: Request, approval: Approval, found: AuthorityFound, proposal: Proposal, now: datetime
+) -> Verdict:
+    """Asked again before a write, for each approval: the same person, word, plan comment and issue, still in time."""
     policy = _believed(found)
     if isinstance(policy, Refused):
         return policy
@@ -95,7 +134,7 @@ def still_approved(approval: Approval, found: AuthorityFound, proposal: Proposal
         else Refused("The approving comment was edited after it was given.", "Approve again with a new comment.")
     )
     return all_of(
-        _has_level(found, ROLE_LEVEL[policy.approve.role], "approve"),
+        _may_decide(request, proposal, policy, found),
         _word_stands(found),
         same_word,
         _comment_stands(proposal, found),
@@ -105,11 +144,9 @@ def still_approved(approval: Approval, found: AuthorityFound, proposal: Proposal
     )
 
 
-def lacks_level(found: AuthorityFound) -> bool:
+def lacks_level(proposal: Proposal, found: AuthorityFound) -> bool:
     """True for a passer-by: somebody whose word does not count here, whatever it says."""
-    if found.policy is None:
-        return True
-    return level_of(found.permission, found.role_name) < ROLE_LEVEL[found.policy.approve.role]
+    return found.policy is None or not _is_decider(proposal, found.policy, found)
 
 
 def _believed(found: AuthorityFound) -> Policy | Refused:
@@ -121,27 +158,45 @@ def _believed(found: AuthorityFound) -> Policy | Refused:
     return found.policy
 
 
-def _is_person(person: Person) -> Verdict:
-    if person.is_bot:
-        return Refused(f"{person.login} is an app account; only a person can decide here.")
-    return Allowed()
+def _is_decider(proposal: Proposal, policy: Policy, found: AuthorityFound) -> bool:
+    if is_among(policy.approve, found):
+        return True
+    return policy.approve.code_owners == "may" and owns_all(found.owners, len(proposal.paths or ()), found)
 
 
-def _has_level(found: AuthorityFound, needed: Level, to_do: str) -> Verdict:
-    level = level_of(found.permission, found.role_name)
-    if level >= needed:
-        return Allowed()
-    return Refused(
-        f"{found.person.login} has {level.name.lower()} permission here; to {to_do} takes {needed.name.lower()}.",
-        f"Somebody with {needed.name.lower()} permission can do it.",
-    )
-
-
-def _not_only_labeller(request: Request, policy: Policy, person: Person) -> Verdict:
-    is_labeller = request.labeller is not None and request.labeller.id == person.id
-    if is_labeller and not policy.approve.labeller_may_approve:
+def _may_decide(request: Request, proposal: Proposal, policy: Policy, found: AuthorityFound) -> Verdict:
+    """The person is one of those who decide about this plan, and not one of those whom the policy leaves out."""
+    if not _is_decider(proposal, policy, found):
+        return counts(policy.approve, found, "approve")
+    if _is(request.labeller, found.person) and not policy.approve.labeller_may_approve:
         return Refused("Policy asks that somebody other than the one who set the label approves.")
+    if _is(request.author, found.person) and not policy.approve.author_may_approve:
+        return Refused("Policy asks that somebody other than the issue's author approves.")
     return Allowed()
+
+
+def _is(one: Person | None, other: Person) -> bool:
+    return one is not None and one.id == other.id
+
+
+def _why_more(policy: Policy, paths: Sequence[str] | None) -> str:
+    if paths is None:
+        return ", since it is not known which paths the plan touches"
+    touched = guarded(policy, paths)
+    if not touched or policy.protected.approvals <= policy.approve.count:
+        return ""
+    beside = f" and {len(touched) - 1} more" if len(touched) > 1 else ""
+    return f", since the plan touches {shown(touched[0])}{beside}, which takes {policy.protected.approvals}"
+
+
+def _owner_among(part: Owned, given: Sequence[Approval]) -> bool:
+    return any(is_owner(part, approval.person.login, approval.teams) for approval in given)
+
+
+def _by_owner(part: Owned) -> str:
+    beside = f" and {part.count - 1} more" if part.count > 1 else ""
+    who = ", ".join(owner.removeprefix("@") for owner in part.owners)
+    return f"A code owner of {shown(part.path)}{beside} has to approve: {who}."
 
 
 def _word_stands(found: AuthorityFound) -> Verdict:

@@ -1,12 +1,11 @@
 """Lint: everything that is wrong with a plan, found by code before anybody sees it. Pure: no tree is read here."""
 
-import fnmatch
 from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
-from app.core.fit import is_manifest, is_test, protection_allowed
+from app.core.fit import is_manifest, is_test, policy_allows
 from app.core.paths import safe_path, shown
 from app.core.plan import AnswerQuestion, ChangeFile, Expectation, MoveFile, Plan, Step
 from app.core.policy import Policy
@@ -85,12 +84,9 @@ def _path_faults(path: str, plan: Plan, policy: Policy) -> Iterator[Fault]:
     if isinstance(safe, Refused):
         yield Fault(Code.PATH, str(safe))
         return
-    for pattern in policy.forbidden_paths:
-        if fnmatch.fnmatchcase(path, pattern):
-            yield Fault(Code.POLICY, f"{shown(path)} is forbidden by this repository's policy (`{pattern}`).")
-    protected = protection_allowed(path, plan)
-    if isinstance(protected, Refused):
-        yield Fault(Code.POLICY, str(protected))
+    allowed = policy_allows(path, plan, policy)
+    if isinstance(allowed, Refused):
+        yield Fault(Code.POLICY, str(allowed))
 
 
 def _demanded(must: Must, plan: Plan) -> Iterator[Fault]:

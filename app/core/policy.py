@@ -1,16 +1,21 @@
-"""Policy as code: what `.github/countersign.yml` on the default branch says, with safe defaults."""
+"""Policy as code: what `.github/countersign.yml` on the default branch says, with safe defaults.
+
+Append-only in its evolution, since policies stand in recorded facts: a new key is optional, and its default says
+what was done before it came.
+"""
 
 from decimal import Decimal
 from enum import IntEnum
 from typing import Annotated, Literal
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from app.core.pattern import read_pattern
+from app.core.plan import CheckName
 from app.core.verdict import Refused
 
 POLICY_PATH = ".github/countersign.yml"
-MAX_POLICY_BYTES = 64_000
+POLICY_SCHEMA = "countersign.policy/1"
 BUILT_IN = ("bugfix", "feature", "docs", "tests", "dependency", "refactor", "research", "replace", "codemod")
 """The templates that the bare label's words name where a repository says nothing else."""
 
@@ -26,16 +31,24 @@ class Level(IntEnum):
     ADMIN = 5
 
 
+BUILT_IN_ROLES = {
+    "read": Level.READ,
+    "triage": Level.TRIAGE,
+    "write": Level.WRITE,
+    "maintain": Level.MAINTAIN,
+    "admin": Level.ADMIN,
+}
+
+
 def level_of(permission: str, role_name: str) -> Level:
     """The level behind the two fields of the collaborator permission endpoint.
 
     `role_name` counts only when it is a built-in role; a custom role falls back to `permission`, which gives
     its base level (github-facts 75). What is not known is none.
     """
-    built_in = {"read": Level.READ, "triage": Level.TRIAGE, "write": Level.WRITE, "maintain": Level.MAINTAIN}
     legacy = {"read": Level.READ, "write": Level.WRITE, "admin": Level.ADMIN}
     base = legacy.get(permission, Level.NONE)
-    named = built_in.get(role_name)
+    named = BUILT_IN_ROLES.get(role_name)
     if named is None or base is Level.NONE:
         return base
     # `maintain` is told as write and `triage` as read: the role may refine the level, never leap beyond it.
@@ -45,27 +58,90 @@ def level_of(permission: str, role_name: str) -> Level:
     return named
 
 
-Role = Literal["triage", "write", "maintain", "admin"]
-
-
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
-class Labelling(_Section):
+def _own_role(name: str) -> str:
+    if name in BUILT_IN_ROLES or name == "none":
+        raise ValueError(f"{name} is one of GitHub's own roles; say it with `role`")
+    return name
+
+
+def _path_pattern(text: str) -> str:
+    if isinstance(refused := read_pattern(text), Refused):
+        raise ValueError(f"{text!r} is no pattern here: {refused.reason.rstrip('.')}")
+    return text
+
+
+AccountId = Annotated[int, Field(ge=1, lt=2**53, strict=True)]
+Login = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$")]
+User = AccountId | Login
+"""An account by its numeric id, which stays, or by its login, which is compared without regard to case."""
+Team = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,99}/[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+CustomRole = Annotated[str, Field(min_length=1, max_length=100), AfterValidator(_own_role)]
+PathPattern = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(_path_pattern)]
+TemplateWord = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(@\d+\.\d+\.\d+)?$")]
+Host = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?:\d{1,5}$")]
+ModelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,199}$")]
+Word = Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]+$")]
+
+
+Words = Annotated[tuple[Word, ...], Field(min_length=1, max_length=64)]
+
+
+class Who(_Section):
+    """Whose word counts: everybody with the role, and beside them whoever is named."""
+
+    role: Literal["triage", "write", "maintain", "admin", "nobody"] = "write"
+    """The lowest of GitHub's roles that is enough; `nobody`: only those who are named below."""
+    custom_roles: Annotated[tuple[CustomRole, ...], Field(max_length=30)] = ()
+    """Names of the organisation's own roles that are enough as well."""
+    users: Annotated[tuple[User, ...], Field(max_length=100)] = ()
+    """Accounts by numeric id, which stays, or by login, which can pass to another account."""
+    teams: Annotated[tuple[Team, ...], Field(max_length=30)] = ()
+    """Teams as `organisation/team`; the App needs to be allowed to read members."""
+
+
+class Labelling(Who):
     """Who may ask for a plan by setting the label."""
 
-    role: Role = "write"
-    apps: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    apps: Annotated[tuple[AccountId, ...], Field(max_length=30)] = ()
     """Numeric user ids of App bots that may set the label; a bot never has authority by its role."""
 
 
-class Approving(_Section):
-    """Who may approve, and for how long an offer stands."""
+class Approving(Who):
+    """Who may approve, how many of them it takes, and for how long an offer stands."""
 
-    role: Literal["write", "maintain", "admin"] = "write"
+    role: Literal["write", "maintain", "admin", "nobody"] = "write"
+    """The lowest of GitHub's roles that is enough; `nobody`: only those who are named below."""
     labeller_may_approve: bool = True
+    """Whether the one who set the label may approve the plan."""
     days: Annotated[int, Field(ge=1, le=90)] = 7
+    """For how many days a plan and an approval stand."""
+    author_may_approve: bool = True
+    """Whether the issue's author may approve the plan."""
+    count: Annotated[int, Field(ge=1, le=5)] = 1
+    """How many people have to approve."""
+    code_owners: Literal["no", "may", "must"] = "no"
+    """Code owners of the paths that a plan touches: `may` approve where all of these paths are theirs, whatever their
+    role; or `must`: every path that has owners needs one of them among those who approve."""
+
+
+class Cancelling(Who):
+    """Who may reject and cancel."""
+
+    labeller_may_cancel: bool = True
+    """Whether the one who set the label may end the run as well."""
+
+
+class Protecting(_Section):
+    """Paths that take more than one person: lock files, code owners and this file are always among them."""
+
+    approvals: Annotated[int, Field(ge=1, le=5)] = 2
+    """How many people have to approve a plan that touches one."""
+    paths: Annotated[tuple[PathPattern, ...], Field(max_length=200)] = ()
+    """Further paths, as patterns like those of a code owners file; a folder means all that is below it."""
 
 
 class Spending(_Section):
@@ -78,44 +154,73 @@ class Spending(_Section):
     lines: Annotated[int, Field(ge=1, le=50_000)] = 2_000
 
 
+class OwnCheck(_Section):
+    """A check of the repository's own: a program with its arguments, word by word. No shell reads it."""
+
+    run: Words
+    """The program and its arguments."""
+    paths: bool = False
+    """Whether paths may be added at its end, to run a part of it."""
+
+
+class Models(_Section):
+    """Models in place of those that a template asks for: `strong`, `standard`, `small`, or a name on the operator's
+    list."""
+
+    planner: ModelName | None = None
+    scout: ModelName | None = None
+    executor: ModelName | None = None
+    reviewer: ModelName | None = None
+
+
+class FollowingUp(_Section):
+    """What is done about a draft once it is open."""
+
+    reviews: Literal["no", "ask", "within_plan"] = "no"
+    """On a review that asks for changes: nothing; a plan to approve; or at once, where the approved plan covers it."""
+    checks: Literal["no", "ask", "within_plan"] = "no"
+    """On a failing check of the draft, likewise."""
+    most: Annotated[int, Field(ge=1, le=10)] = 3
+    """How often at most in one draft."""
+
+
 class Policy(_Section):
     """A repository's rules. No file means these defaults; an unknown key is refused."""
 
     version: Literal[1] = 1
-    templates: dict[str, Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(@\d+\.\d+\.\d+)?$")]] = Field(
+    templates: Annotated[dict[str, TemplateWord], Field(max_length=100)] = Field(
         default_factory=lambda: {"": "bugfix"} | {name: name for name in BUILT_IN}
     )
     """The word behind `label:` to a template's name, or to one of its versions as in `bugfix@1.0.0`.
 
-    The empty word is the bare label.
+    The empty word is the bare label. Where an issue carries several of the labels, the first of them here counts.
     """
     label: Labelling = Labelling()
     approve: Approving = Approving()
     budget: Spending = Spending()
-    forbidden_paths: tuple[str, ...] = ()
+    forbidden_paths: Annotated[tuple[PathPattern, ...], Field(max_length=200)] = ()
+    """Paths that no plan may touch, as patterns like those of a code owners file."""
     without_draft: Literal["open", "stop"] = "open"
     """Where a repository has no draft pull requests: open an ordinary one, marked; or stop and say so."""
     documentation: Annotated[tuple[Annotated[str, Field(max_length=300)], ...], Field(max_length=100)] | None = None
     """Which of the operator's documentation hosts the planner may read, as the operator spells them; all by default."""
+    revise: Who | None = None
+    """Who may ask for another version; where nothing is said, who may approve."""
+    cancel: Cancelling | None = None
+    """Who may reject and cancel; where nothing is said, who may approve, and the one who set the label."""
+    protected: Protecting = Protecting()
+    workflows: Literal["never", "second_approver"] = "never"
+    """Whether a plan may touch workflow files, where the operator allows it at all."""
+    checks: Annotated[dict[CheckName, OwnCheck], Field(max_length=40)] = Field(default_factory=dict)
+    """Checks of the repository's own, by the name under which plans choose them."""
+    setup: Annotated[tuple[Words, ...], Field(max_length=20)] = ()
+    """Commands that prepare a check's environment, each a program with its arguments."""
+    hosts: Annotated[tuple[Host, ...], Field(max_length=50)] = ()
+    """Hosts that a plan may ask the box to reach, as `host:port`."""
+    models: Models = Models()
+    commits: Literal["as_the_rules_ask", "plain", "conventional"] = "as_the_rules_ask"
+    """The form of a commit's message: the plain one, unless the branch's rules ask for another; or always this one."""
+    mode: Literal["live", "staged"] = "live"
+    """`staged`: everything is done but the last write; what would be written is shown."""
+    follow_up: FollowingUp = FollowingUp()
 
-
-def parse_policy(text: str) -> Policy | Refused:
-    """The policy in a file's text, or one sentence that names the line or the key."""
-    if len(text.encode("utf-8", "surrogatepass")) > MAX_POLICY_BYTES:
-        return Refused(f"{POLICY_PATH} is larger than {MAX_POLICY_BYTES:,} bytes.")
-    try:
-        loaded = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}: " if mark else ""
-        return Refused(f"{POLICY_PATH} is not YAML: {where}{getattr(error, 'problem', None) or 'unreadable'}.")
-    if loaded is None:
-        return Policy()
-    if not isinstance(loaded, dict):
-        return Refused(f"{POLICY_PATH} must be a mapping of keys to values.")
-    try:
-        return Policy.model_validate(loaded)
-    except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"]) or "(top)"
-        return Refused(f"{POLICY_PATH}: `{key}`: {first['msg']}.")

@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from app.core.budget import Spent
 from app.core.issue import Person
-from app.core.plan import CommitId, Sha256
+from app.core.plan import CommitId, RepoPath, Sha256
 from app.core.policy import Policy
 
 
@@ -61,6 +61,8 @@ class Proposal(Part):
     further_parts: tuple[PlanPart, ...] = ()
     issue_changed: bool = False
     notices: tuple[str, ...] = ()
+    paths: tuple[RepoPath, ...] | None = None
+    """Every path that the plan's steps name; None where that was not recorded."""
 
 
 class ApprovalSource(StrEnum):
@@ -87,6 +89,8 @@ class Approval(Part):
     issue_digest: Sha256
     approved_at: datetime
     expires_at: datetime
+    teams: tuple[str, ...] = ()
+    """The teams, of those that counted, of which this person was a member then."""
 
 
 class PullRequest(Part):
@@ -144,6 +148,8 @@ class Proposed(_State):
     name: Literal["proposed"] = "proposed"
     proposal: Proposal
     drafting: bool = False
+    given: tuple[Approval, ...] = ()
+    """Approvals that count, where it takes more than these; the newest is the last."""
 
 
 class Approved(_State):
@@ -154,6 +160,8 @@ class Approved(_State):
     approval: Approval
     held: str = ""
     """Why execution waits (no box here, say); empty while it does not."""
+    also: tuple[Approval, ...] = ()
+    """Who approved before, where it took more than one; `approval` is the one that decided."""
 
 
 class Built(_State):
@@ -164,6 +172,7 @@ class Built(_State):
     approval: Approval
     patch_ref: Sha256
     report_ref: Sha256
+    also: tuple[Approval, ...] = ()
 
 
 class Reporting(_State):
@@ -173,6 +182,7 @@ class Reporting(_State):
     proposal: Proposal
     approval: Approval
     findings_ref: Sha256
+    also: tuple[Approval, ...] = ()
 
 
 class Published(_State):
@@ -183,6 +193,7 @@ class Published(_State):
     approval: Approval
     report_ref: Sha256
     pull: PullRequest
+    also: tuple[Approval, ...] = ()
 
 
 class Closed(_State):
@@ -215,7 +226,7 @@ _SEAL = _Seal()
 class Grant:
     """The right to execute and to publish exactly one plan. Only an approved run yields one."""
 
-    __slots__ = ("approval", "proposal", "request")
+    __slots__ = ("also", "approval", "proposal", "request")
 
     def __init__(self, seal: _Seal, state: Approved | Built) -> None:
         if seal is not _SEAL:
@@ -223,6 +234,12 @@ class Grant:
         self.request = state.request
         self.proposal = state.proposal
         self.approval = state.approval
+        self.also = state.also
+
+    @property
+    def approvals(self) -> tuple[Approval, ...]:
+        """Every approval that it rests on; the one that decided is the last."""
+        return (*self.also, self.approval)
 
 
 def grant_of(state: State, now: datetime) -> Grant | None:

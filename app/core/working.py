@@ -50,7 +50,9 @@ def issue_changed_under_offer(state: Proposed, fact: f.IssueChanged) -> Move | S
     tag = f"{fact.issue_digest[:12]}:{moment(fact.at)}"
     if changed == state.proposal.issue_changed:
         return Stay("Nothing new about the issue's text.")
-    after = state.model_copy(update={"proposal": state.proposal.model_copy(update={"issue_changed": changed})})
+    proposal = state.proposal.model_copy(update={"issue_changed": changed})
+    # What was approved so far was approved of another text; those who approved read the new one first.
+    after = state.model_copy(update={"proposal": proposal, "given": ()})
     if not changed:
         return Move(after, (status(f"issue-restored:{tag}"),))
     words = Refused(
@@ -109,6 +111,7 @@ def plan_drafted(state: Wanted | Proposed, fact: f.PlanDrafted) -> Move | Stay:
         expires_at=fact.expires_at,
         issue_changed=fact.issue_digest != state.request.issue_digest,
         notices=fact.notices,
+        paths=fact.paths,
     )
     after = Proposed(**(with_cost(state, fact.spent) | {"last_version": fact.version}), proposal=proposal)
     say = Say(key=f"plan-comment:{fact.version}", saying=PlanSaying(version=fact.version))
@@ -163,7 +166,8 @@ def _say_split(fact: f.SplitProposed) -> Say:
 def _revision_failed(state: Proposed, why: Refused, spent: Spent) -> Move:
     # The failed version number is used up, so that the next wish is a new effect.
     version = state.last_version + 1
-    after = Proposed(**(with_cost(state, spent) | {"last_version": version}), proposal=state.proposal)
+    kept_back = with_cost(state, spent) | {"last_version": version, "given": state.given}
+    after = Proposed(**kept_back, proposal=state.proposal)
     words = Refused(f"The revision could not be made: {why.reason}", why.remedy)
     key = f"revision:{version}"
     return Move(after, (reply(key, ReplyTopic.NOTE, None, words), status(key)))
@@ -204,6 +208,7 @@ def steps_done(state: Approved, fact: f.StepsDone) -> Move | Stay:
         **with_cost(state, fact.spent),
         proposal=state.proposal,
         approval=state.approval,
+        also=state.also,
         patch_ref=fact.patch_ref,
         report_ref=fact.report_ref,
     )
@@ -219,6 +224,7 @@ def questions_answered(state: Approved, fact: f.QuestionsAnswered) -> Move | Sta
         **with_cost(state, fact.spent),
         proposal=state.proposal,
         approval=state.approval,
+        also=state.also,
         findings_ref=fact.findings_ref,
     )
     key = report_key(state.approval, fact.findings_ref)
@@ -261,6 +267,7 @@ def draft_opened(state: Built, fact: f.DraftOpened) -> Move | Stay:
         **kept(state),
         proposal=state.proposal,
         approval=state.approval,
+        also=state.also,
         report_ref=state.report_ref,
         pull=fact.pull,
     )

@@ -10,7 +10,10 @@ from app.core import facts as f
 from app.core.advance import TRANSITIONS, advance, replay
 from app.core.effects import DraftPlan, Effect, Execute, LookUpAuthority, OpenDraft, ReportSaying, Say, StatusSaying
 from app.core.facts import FACTS
+from app.core.gate import approvals_needed
 from app.core.owed import still_owed
+from app.core.owners import Owned
+from app.core.policy import Approving, Policy, Protecting
 from app.core.run import (
     Approved,
     Built,
@@ -25,7 +28,7 @@ from app.core.run import (
     grant_of,
 )
 from app.core.verdict import Allowed, Refused
-from tests.fakes.facts import KINDS, START, World, any_fact, any_fact_of, labelled, lived
+from tests.fakes.facts import KINDS, OTTO, START, World, any_fact, any_fact_of, labelled, lived
 
 _STATES: tuple[type[Any], ...] = (Wanted, NeedsInput, Proposed, Approved, Built, Reporting, Published, Closed)
 
@@ -239,6 +242,52 @@ def _reported_is_posted(world: World, before: State | None, _owed: tuple[Effect,
 @settings(max_examples=100, deadline=None)
 def test_a_run_that_is_to_report_ends_when_the_report_stands_and_can_write_nothing_meanwhile(seed: int) -> None:
     lived(random.Random(seed).choice, 60, witness=_reported_is_posted)
+
+
+OWNERS = (Owned(path="src/sizes.py", count=1, owners=("@otto",)),)
+STRICT = (
+    (Policy(approve=Approving(count=2)), ()),
+    (Policy(protected=Protecting(approvals=2, paths=("src/",))), ()),
+    (Policy(approve=Approving(code_owners="must")), OWNERS),
+    (Policy(approve=Approving(count=2, labeller_may_approve=False)), ()),
+)
+
+
+def _enough_approved(world: World, before: State | None, _owed: tuple[Effect, ...]) -> None:
+    """Nothing is carried out before as many people approved as the policy asks for, each of them for this plan."""
+    after = world.state
+    if not isinstance(after, Approved) or isinstance(before, Approved):
+        return
+    approvals = (*after.also, after.approval)
+    people = {approval.person.id for approval in approvals}
+    assert len(people) == len(approvals) >= approvals_needed(world.policy, after.proposal.paths)
+    assert {approval.plan_digest for approval in approvals} == {after.proposal.digest}
+    assert after.approval.expires_at <= min(approval.expires_at for approval in approvals)
+    if world.owners:
+        assert OTTO.id in people
+    if not world.policy.approve.labeller_may_approve and world.request.labeller is not None:
+        assert world.request.labeller.id not in people
+
+
+@given(_seeds, st.sampled_from(STRICT))
+@settings(max_examples=150, deadline=None)
+def test_nothing_is_carried_out_before_enough_people_approved(
+    seed: int, strict: tuple[Policy, tuple[Owned, ...]]
+) -> None:
+    policy, owners = strict
+    lived(random.Random(seed).choice, 60, witness=_enough_approved, policy=policy, owners=owners)
+
+
+def test_even_a_strict_policy_lets_runs_be_approved() -> None:
+    for policy, owners in STRICT[:3]:
+        reached: set[type] = set()
+
+        def note(world: World, _before: State | None, _owed: tuple[Effect, ...], reached: set[type] = reached) -> None:
+            reached.add(type(world.state))
+
+        for seed in range(120):
+            lived(random.Random(seed).choice, 100, witness=note, policy=policy, owners=owners)
+        assert Approved in reached
 
 
 def test_every_state_is_reached() -> None:

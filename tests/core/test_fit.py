@@ -65,8 +65,22 @@ def test_a_plan_with_a_step_that_must_not_be_is_refused(steps: list[dict[str, An
 def test_a_lock_file_may_be_touched_where_the_plan_says_so() -> None:
     steps = [step(1, "change", "poetry.lock"), step(2, "change", "tests/test_sizes.py")]
     assert plan_fits(plan(steps=steps, protected_paths=["poetry.lock"]), TEMPLATE, Policy()) == Allowed()
-    lifted = plan(steps=[step(1, "change", "CODEOWNERS"), STEPS[1]], protected_paths=["CODEOWNERS"])
-    assert isinstance(plan_fits(lifted, TEMPLATE, Policy()), Refused)
+    owners = plan(steps=[step(1, "change", "CODEOWNERS"), STEPS[1]], protected_paths=["CODEOWNERS"])
+    assert plan_fits(owners, TEMPLATE, Policy()) == Allowed()
+    for never in (".github/workflows/ci.yml", ".gitmodules"):
+        lifted = plan(steps=[step(1, "create", never), STEPS[1]], protected_paths=[never])
+        assert isinstance(plan_fits(lifted, TEMPLATE, Policy()), Refused)
+
+
+def test_a_path_that_the_policy_protects_is_named_by_the_plan_also_among_the_tests_beside_a_file() -> None:
+    policy = Policy(protected={"paths": ["src/"]})
+    assert isinstance(plan_fits(plan(), TEMPLATE, policy), Refused)
+    named = plan(protected_paths=["src/sizes.py"])
+    assert plan_fits(named, TEMPLATE, policy) == Allowed()
+    assert patch_fits(named, patch(*WHOLE), policy) == Allowed()
+    beside = patch_fits(named, patch(*WHOLE, change("src/test_sizes.py", "create")), policy)
+    assert isinstance(beside, Refused)
+    assert "src/test_sizes.py is protected (policy's protected paths)" in beside.reason
 
 
 def test_policy_forbids_paths_and_bounds_budgets() -> None:

@@ -9,8 +9,9 @@ from app.core import gate
 from app.core.effects import Purpose, SourceKind
 from app.core.facts import AuthorityFound, Found
 from app.core.issue import Person
-from app.core.policy import Approving, Labelling, Policy
-from app.core.run import Proposal, Request
+from app.core.owners import Owned
+from app.core.policy import Approving, Cancelling, Labelling, Policy, Protecting, Who
+from app.core.run import Approval, Proposal, Request
 from app.core.verdict import Allowed, Refused, all_of
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
@@ -69,8 +70,13 @@ def proposal(**changes: Any) -> Proposal:
         "comment_id": 8,
         "comment_node_id": "IC_8",
         "comment_digest": "c" * 64,
+        "paths": ("src/sizes.py",),
     }
     return Proposal(**(values | changes))
+
+
+def still_approved(approval: Approval, asked: AuthorityFound, now: datetime = NOW) -> Any:
+    return gate.still_approved(request(), approval, asked, proposal(), now)
 
 
 def may_approve(asked: AuthorityFound, offered: Proposal | None = None, wanted: Request | None = None) -> Any:
@@ -176,13 +182,148 @@ def test_an_approval_binds_digest_base_issue_person_and_time() -> None:
 )
 def test_before_a_write_everything_is_asked_again(change: dict[str, Any]) -> None:
     approval = gate.approval_from(proposal(), found())
-    assert gate.still_approved(approval, found(), proposal(), NOW) == Allowed()
-    assert isinstance(gate.still_approved(approval, found(**change), proposal(), NOW), Refused)
+    assert still_approved(approval, found()) == Allowed()
+    assert isinstance(still_approved(approval, found(**change)), Refused)
 
 
 def test_an_approval_that_is_over_is_over() -> None:
     approval = gate.approval_from(proposal(), found())
-    assert isinstance(gate.still_approved(approval, found(), proposal(), approval.expires_at), Refused)
+    assert isinstance(still_approved(approval, found(), now=approval.expires_at), Refused)
+
+
+# -- who may decide -----------------------------------------------------------------------------------------------
+
+READS = {"permission": "read", "role_name": "read"}
+CAPTAIN = {"permission": "read", "role_name": "release-captain"}
+NOBODY = {"role": "nobody"}
+DECIDES: list[tuple[dict[str, Any], dict[str, Any], bool]] = [
+    ({"role": "maintain"}, {"permission": "write", "role_name": "write"}, False),
+    ({"role": "maintain"}, {"permission": "write", "role_name": "maintain"}, True),
+    (NOBODY, {"permission": "admin", "role_name": "admin"}, False),
+    ({"users": [1]}, READS, True),
+    ({"users": ["MIRA"]}, READS, True),
+    ({"users": ["mira"]}, {"permission": "none", "role_name": "none"}, False),
+    ({"users": [2, "otto"]}, READS, False),
+    (NOBODY | {"users": [1]}, READS, True),
+    ({"custom_roles": ["release-captain"]}, CAPTAIN, True),
+    ({"custom_roles": ["release-captain"]}, READS, False),
+    ({"teams": ["acme/core"]}, READS | {"teams": ("Acme/Core",)}, True),
+    ({"teams": ["acme/core"]}, READS | {"teams": ("acme/other",)}, False),
+    ({"teams": ["acme/core"]}, READS | {"teams_unread": ("acme/core",)}, False),
+    ({"users": [77]}, {"person": ROBOT}, False),
+]
+
+
+@pytest.mark.parametrize(("who", "person", "may"), DECIDES)
+def test_a_word_counts_by_role_own_role_name_or_team(who: dict[str, Any], person: dict[str, Any], may: bool) -> None:
+    asked = found(policy=Policy(approve=Approving(**who)), **person)
+    assert isinstance(may_approve(asked), Allowed) is may
+    assert isinstance(gate.may_steer(asked), Allowed) is may
+    assert isinstance(gate.may_end(request(), asked), Allowed) is may
+    assert gate.lacks_level(proposal(), asked) is not may
+
+
+def test_a_refusal_says_what_somebody_has_and_what_it_takes() -> None:
+    who = Approving(role="maintain", custom_roles=("captain",), users=(12, "otto"), teams=("acme/core",))
+    asked = found(policy=Policy(approve=who), permission="read", role_name="helper", teams_unread=("acme/core",))
+    refused = may_approve(asked)
+    assert isinstance(refused, Refused)
+    assert refused.reason == (
+        "mira has read permission here (as helper); to approve takes maintain permission or the role captain or "
+        "membership in acme/core or being named in the policy (id 12, otto). The members of acme/core could not be "
+        "read."
+    )
+    nobody = may_approve(found(policy=Policy(approve=Approving(role="nobody"))))
+    assert "more than anybody has, since the policy names nobody" in str(nobody)
+
+
+def test_whoever_labelled_or_wrote_the_issue_may_be_left_out_and_is_asked_about_again() -> None:
+    theo, author = Person(id=5, login="theo"), Person(id=6, login="olga")
+    wanted = request(author=author)
+    for who, left_out in ((theo, {"labeller_may_approve": False}), (author, {"author_may_approve": False})):
+        strict = found(policy=Policy(approve=Approving(**left_out)), person=who)
+        assert isinstance(may_approve(strict, wanted=wanted), Refused)
+        assert may_approve(found(person=who), wanted=wanted) == Allowed()
+        approval = gate.approval_from(proposal(), found(person=who))
+        assert isinstance(gate.still_approved(wanted, approval, strict, proposal(), NOW), Refused)
+
+
+def test_revising_and_ending_can_be_for_others_than_approving() -> None:
+    policy = Policy(revise=Who(role="triage"), cancel=Cancelling(role="admin", labeller_may_cancel=False))
+    triage = found(policy=policy, permission="read", role_name="triage")
+    assert gate.may_steer(triage) == Allowed()
+    assert isinstance(may_approve(triage), Refused)
+    assert isinstance(gate.may_end(request(), triage), Refused)
+    theo = found(policy=policy, person=Person(id=5, login="theo"))
+    assert isinstance(gate.may_end(request(), theo), Refused)
+    assert gate.may_end(request(), found(policy=policy, permission="admin", role_name="admin")) == Allowed()
+
+
+# -- how many, and whose code it is --------------------------------------------------------------------------------
+
+OTTO = Person(id=2, login="otto")
+TOUCHES_LOCK = ("src/sizes.py", "poetry.lock")
+
+
+def given(*people: Person, teams: tuple[str, ...] = ()) -> list[Approval]:
+    return [gate.approval_from(proposal(), found(person=one, teams=teams)) for one in people]
+
+
+def missing(people: list[Approval], paths: tuple[str, ...] | None = ("src/sizes.py",), **asked: Any) -> str:
+    return " ".join(gate.missing(proposal(paths=paths), found(**asked), people))
+
+
+def test_one_approval_is_enough_by_default_and_two_of_one_person_are_one() -> None:
+    assert missing(given(MIRA)) == ""
+    two = {"policy": Policy(approve=Approving(count=2))}
+    assert missing(given(MIRA), **two) == "1 more person has to approve."
+    assert missing(given(MIRA, MIRA), **two) == "1 more person has to approve."
+    assert missing(given(MIRA, OTTO), **two) == ""
+    assert missing(given(MIRA), policy=Policy(approve=Approving(count=3))) == "2 more people have to approve."
+    assert missing(given(MIRA), policy=None) != ""
+
+
+def test_protected_paths_take_a_second_person_unless_the_policy_says_one() -> None:
+    assert missing(given(MIRA), TOUCHES_LOCK) == (
+        "1 more person has to approve, since the plan touches poetry.lock, which takes 2."
+    )
+    assert missing(given(MIRA, OTTO), TOUCHES_LOCK) == ""
+    assert missing(given(MIRA), TOUCHES_LOCK, policy=Policy(protected=Protecting(approvals=1))) == ""
+    sql = Policy(protected=Protecting(paths=("*.sql", "db/")))
+    assert "touches a.sql and 1 more, which takes 2" in missing(given(MIRA), ("a.sql", "db/x", "b"), policy=sql)
+    assert "not known which paths" in missing(given(MIRA), None)
+
+
+OWNED = (
+    Owned(path="src/sizes.py", count=2, owners=("@otto", "@acme/core")),
+    Owned(path="db/x.sql", count=1, owners=("dba@example.com",)),
+)
+
+
+def test_code_owners_may_be_needed_for_every_path_that_has_some() -> None:
+    must = {"policy": Policy(approve=Approving(code_owners="must"))}
+    assert missing(given(MIRA), **must) == ""
+    words = "A code owner of src/sizes.py and 1 more has to approve: otto, acme/core."
+    assert missing(given(MIRA), owners=OWNED[:1], **must) == words
+    assert missing(given(MIRA, OTTO), owners=OWNED[:1], **must) == ""
+    assert missing(given(MIRA, teams=("acme/core",)), owners=OWNED[:1], **must) == ""
+    assert "dba@example.com" in missing(given(MIRA, OTTO), owners=OWNED, **must)
+    assert missing(given(MIRA), owners=OWNED[:1], policy=Policy(approve=Approving(code_owners="may"))) == ""
+    assert missing(given(MIRA), owners_problem="The code owners could not be read.", **must) != ""
+
+
+def test_a_code_owner_of_everything_may_be_let_approve_whatever_the_role() -> None:
+    may = {"policy": Policy(approve=Approving(code_owners="may")), **READS}
+    everything = found(person=OTTO, owners=(Owned(path="src/sizes.py", count=1, owners=("@otto",)),), **may)
+    assert may_approve(everything) == Allowed()
+    assert isinstance(may_approve(everything, proposal(paths=("src/sizes.py", "b"))), Refused)
+    assert isinstance(may_approve(everything, proposal(paths=None)), Refused)
+    assert isinstance(may_approve(found(person=OTTO, owners=(), **may), proposal(paths=())), Refused)
+    assert isinstance(may_approve(found(person=MIRA, owners=everything.owners, **may)), Refused)
+    gone = everything.model_copy(update={"permission": "none", "role_name": "none"})
+    assert isinstance(may_approve(gone), Refused)
+    no = everything.model_copy(update={"policy": Policy()})
+    assert isinstance(may_approve(no), Refused)
 
 
 def test_no_verdict_at_all_is_a_refusal() -> None:

@@ -33,6 +33,7 @@ from app.core.effects import (
 )
 from app.core.issue import Person
 from app.core.owed import still_owed
+from app.core.owners import Owned
 from app.core.policy import Policy
 from app.core.run import Approved, Built, NeedsInput, Proposed, Published, PullRequest, Reporting, Request, State
 from app.core.split import Piece, Split
@@ -116,6 +117,7 @@ def drafted(version: int, at: datetime, **changes: Any) -> f.PlanDrafted:
         "issue_digest": TEXTS[0],
         "expires_at": at + timedelta(days=7),
         "spent": Spent(calls=3, input_tokens=1000, usd=Decimal("0.25"), model_seconds=1.5),
+        "paths": ("src/sizes.py",),
     }
     return f.PlanDrafted(**(made | changes))
 
@@ -171,6 +173,8 @@ _SHARED: dict[str, st.SearchStrategy[Any]] = {
     "created_at": _times,
     "base_commit": st.just("c" * 40),
     "base_branch": st.just("main"),
+    "paths": st.sampled_from([None, (), ("src/sizes.py",), ("poetry.lock",)]),
+    "owners": st.just(()),
     "policy": st.none() | st.just(Policy()),
     "pull": st.integers(1, 3).map(a_pull),
     "request": _requests,
@@ -211,6 +215,9 @@ class World:
     clock: datetime = START
     text: str = TEXTS[0]
     """Digest of the issue as it reads now."""
+    policy: Policy = field(default_factory=Policy)
+    owners: tuple[Owned, ...] = ()
+    """Code owners of what each plan touches."""
     state: State | None = None
     facts: list[f.Fact] = field(default_factory=list)
     effects: dict[str, Effect] = field(default_factory=dict)
@@ -367,7 +374,8 @@ class World:
             source_found=self.pick([*often_so, f.Found.EDITED, f.Found.DELETED]),
             plan_comment=self.pick([*often_so, f.Found.EDITED]),
             issue_digest=self.text if look.source is not SourceKind.LABEL else self.request.issue_digest,
-            policy=self.pick([Policy()] * 24 + [None]),
+            policy=self.pick([self.policy] * 24 + [None]),
+            owners=self.owners,
             plan_version=version if look.purpose is Purpose.APPROVE else None,
         )
 

@@ -22,7 +22,7 @@ from app.ledger import migrate, open_ledger
 from app.ledger.outcomes import Claim, DebtView, RunView
 from app.main import make_server, make_web
 from app.queue import Doorbell, make_celery
-from app.settings import web_settings
+from app.settings import bounds_settings, web_settings
 from infra.scripted_model.server import ScriptedModel
 from infra.twin.app_key import new_private_key, public_key_of
 from infra.twin.twin import AppWish, Twin
@@ -31,7 +31,7 @@ from worker.github.app import AppIdentity
 from worker.github.connection import ConnectionSettings
 from worker.github.key import private_key_of
 from worker.mint.caller import MintCaller
-from worker.mint.mint import Mint
+from worker.mint.mint import Mint, Site
 from worker.mint.serve import MintServer
 from worker.settings import belt_settings
 from worker.shop import Shop
@@ -124,7 +124,8 @@ class House:
         clock = lambda: self.now().timestamp()  # noqa: E731
         self._identity = AppIdentity(self.twin.url, app_id, key, clock, connections)
         self._identity.__enter__()
-        self.mint = Mint(self.ledger, self._identity, self.twin.url, connections, self.now)
+        site = Site(self.twin.url, connections, bounds_settings(self.env))
+        self.mint = Mint(self.ledger, self._identity, site, self.now)
         self._mint_server = MintServer(self.mint)
         self._lines, theirs = socket.socketpair()
         self._mint_server.take_lines(theirs.detach())

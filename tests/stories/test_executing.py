@@ -14,7 +14,7 @@ import pytest
 
 from app.core.belts import Belt
 from app.core.run import Approved, Closed, Published
-from tests.fakes.greeting import FILES, STEP_1, calls, script, stepping, submitting
+from tests.fakes.greeting import FILES, PLAN, STEP_1, calls, planning, script, stepping, submitting
 from tests.fakes.household import Furnishing
 from tests.fakes.story import REPO, Story
 

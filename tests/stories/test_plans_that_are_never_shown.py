@@ -31,7 +31,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"checks": [{"name": "make test", "paths": ["; rm -rf /"], "expect": "fails_before_passes_after"}]},
         "takes no paths",
     ),
-    "the policy file": ({"steps": [*PLAN["steps"], change(".github/countersign.yml")]}, "is never changed"),
+    "submodules": ({"steps": [*PLAN["steps"], change(".gitmodules", kind="create")]}, "submodules) and is never"),
     "a workflow": (
         {"steps": [*PLAN["steps"], change(".github/workflows/ci.yml", kind="create")]},
         "protected (workflow) and is never changed",

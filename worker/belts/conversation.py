@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.core.gate import ROLE_LEVEL
-from app.core.issue import GHOST
-from app.core.policy import Policy, level_of
+from app.core.issue import GHOST, Person
+from app.core.policy import Policy
+from app.core.standing import Somebody, is_among
 from worker.evidence.untrusted import clean
 from worker.github.reader import Reader
 from worker.github.views import Account, CommentView
@@ -74,13 +74,13 @@ def _deciders(reader: Reader, people: Sequence[CommentView], policy: Policy) -> 
             first = likely.get(account.id, (rank, age, account))
             likely[account.id] = (min(rank, first[0]), first[1], account)
     asked = sorted(likely.values(), key=lambda one: one[:2])
-    needed = ROLE_LEVEL[policy.approve.role]
     found = set()
     for _, _, account in asked[:MOST_ASKED_ABOUT]:
         permission = reader.permission_of(account.login)
         # A login that passed to another account carries nothing over (github-facts 85).
         is_theirs = permission.user_id in (None, account.id)
-        if is_theirs and level_of(permission.legacy, permission.role_name) >= needed:
+        somebody = Somebody(Person(id=account.id, login=account.login), permission.legacy, permission.role_name)
+        if is_theirs and is_among(policy.approve, somebody):
             found.add(account.id)
     return frozenset(found), len(asked[MOST_ASKED_ABOUT:])
 

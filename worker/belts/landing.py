@@ -77,7 +77,7 @@ def _land(publisher: Publisher, finished: Finished) -> Landed:
     plan_, approval = finished.plan, finished.state.approval
     work = Work(
         parent=plan_.base_commit,
-        messages=draft.messages(plan_, approval),
+        messages=draft.messages(plan_, approval, finished.state.also),
         changes=tuple(_change(change, finished.content) for change in finished.patch.changes),
     )
     for attempt in range(1, BRANCH_TRIES + 1):
@@ -93,7 +93,7 @@ def _land(publisher: Publisher, finished: Finished) -> Landed:
 def _open(publisher: Publisher, finished: Finished, landed: Landed) -> PullRequested | Refused:
     plan_, approval = finished.plan, finished.state.approval
     title = draft.title(plan_)
-    body = draft.body(plan_, approval, finished.report, finished.state.spent)
+    body = draft.body(plan_, approval, finished.report, finished.state.spent, finished.state.also)
     try:
         return publisher.open_draft(landed.branch, plan_.base_branch, title, body)
     except DraftUnsupported as error:

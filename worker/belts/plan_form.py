@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.core.estimate import PastRun, Place, estimate
+from app.core.guarded import guarded
 from app.core.lint import Code, Fault, plan_faults
-from app.core.paths import protection_of
 from app.core.plan import Check, Evidence, Expectation, ModelPins, Plan, PlanBudget
 from app.core.policy import Policy
 from app.core.run import Request
@@ -210,7 +210,7 @@ def _plan(form: Mapping[str, object], frame: Frame, checks: tuple[Check, ...]) -
             "budget": _budget(form.get("budget"), usual),
             "estimate": estimate(frame.history, Place(request.repository_id, frame.files), usual.usd),
             "stop_conditions": _stop_conditions(form, frame.template),
-            "protected_paths": _protected(form),
+            "protected_paths": _protected(form, frame.policy),
         }
     )
 
@@ -304,8 +304,8 @@ def _stop_conditions(form: Mapping[str, object], template: Template) -> tuple[st
     return tuple(dict.fromkeys([*template.stop_conditions, *said]))
 
 
-def _protected(form: Mapping[str, object]) -> tuple[str, ...]:
+def _protected(form: Mapping[str, object], policy: Policy) -> tuple[str, ...]:
     """Said by code, so that the approver sees them whether the planner thought of it or not."""
     steps = _list(form.get("steps"))
     paths = {str(step[name]) for step in steps for name in ("path", "to") if step.get(name)}
-    return tuple(sorted(path for path in paths if protection_of(path) is not None))
+    return guarded(policy, sorted(paths))

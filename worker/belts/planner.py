@@ -163,6 +163,7 @@ def as_fact(
                 spent=spent,
                 notices=task.read.hidden,
                 case_ref=case_ref,
+                paths=tuple(sorted(plan.paths())),
             )
         case NoPlan(reason, remedy):
             return PlanNotPossible(at=at, version=task.version, reason=reason, remedy=remedy, spent=spent)

@@ -6,6 +6,7 @@ from datetime import datetime
 from app.comments import pieces, plan, reply, report, status
 from app.comments.markdown import split
 from app.comments.marker import mark
+from app.core.bounds import Bounds
 from app.core.digest import text_digest
 from app.core.effects import (
     LookUpAuthority,
@@ -47,7 +48,9 @@ class Script:
         return mark(self.marker_key, self.state.request.run, slot)
 
 
-def find_authority(reader: Reader, effect: LookUpAuthority, state: State, now: datetime) -> AuthorityFound:
+def find_authority(
+    reader: Reader, effect: LookUpAuthority, state: State, now: datetime, bounds: Bounds
+) -> AuthorityFound:
     """The fact that decides what a person's word leads to. Raises `GitHubError`: no answer is no authority."""
     # A word is about the plan that stood when it was given, not about one that came while GitHub was being asked.
     stood = isinstance(state, Proposed) and state.proposal.version == effect.plan_version
@@ -60,6 +63,7 @@ def find_authority(reader: Reader, effect: LookUpAuthority, state: State, now: d
         source_digest=effect.source_digest,
         argument=effect.argument,
         proposal=state.proposal if stood and isinstance(state, Proposed) else None,
+        bounds=bounds,
     )
     found = look_up(reader, question, now)
     return found.model_copy(update={"plan_version": effect.plan_version})
@@ -109,7 +113,7 @@ def _say_plan(commenter: Commenter, script: Script, now: datetime) -> Told:
     state, shown = script.state, script.plan
     if not isinstance(state, Proposed) or shown is None:
         return Told((), "no plan is on offer any more")
-    words = plan.render(shown, state.proposal, script.repository_url)
+    words = plan.render(shown, state.proposal, script.repository_url, state.policy)
     said, *further = _say_long(commenter, f"plan-{shown.version}", words, script)
     for node_id in script.older_plans:
         commenter.minimise(node_id)

@@ -7,8 +7,9 @@ from itertools import islice
 
 from pydantic import ValidationError
 
+from app.core.guarded import guarded
 from app.core.lint import plan_fits
-from app.core.paths import protection_of, shown
+from app.core.paths import shown
 from app.core.plan import ChangeFile, Check, Evidence, ModelPins, Plan, PlanBudget, RuleUse, Who, made_visible
 from app.core.policy import Policy
 from app.core.rule import LiteralRule, Rule, RuleKind, SyntaxRule, read_rule
@@ -114,7 +115,7 @@ def _plan(task: Task, desk: RuleDesk, rule: Rule, outcome: Rewriting) -> Drafted
             checks=tuple(Check(name=one.name, argv=one.argv) for one in desk.checks if not one.not_prepared),
             stop_conditions=desk.template.stop_conditions,
             budget=PlanBudget(usd="0", calls=0, minutes=minutes, files=len(paths), lines=max(lines, 1)),
-            protected_paths=tuple(path for path in paths if protection_of(path) is not None),
+            protected_paths=guarded(desk.policy, paths),
             rule=rule,
         )
     except ValidationError as error:

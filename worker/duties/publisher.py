@@ -26,7 +26,8 @@ def look_up_authority(shop: Shop, claim: Claim, trace: Trace) -> Done:
         shop.doorbell.sweep(Belt.PLANNER)
     with shop.line(claim) as line:
         reader = Reader(line.connection, line.repository)
-        found = publisher.find_authority(reader, claim.effect, claim.state, shop.clock())
+        bounds = shop.settings.bounds
+        found = publisher.find_authority(reader, claim.effect, claim.state, shop.clock(), bounds)
     return [found], f"{found.permission} ({found.role_name})"
 
 

@@ -7,13 +7,15 @@ GitHub is raised: no answer is no authority (github-facts 77, 78).
 from dataclasses import dataclass
 from datetime import datetime
 
+from app.core.bounds import NO_BOUNDS, Bounds, parse_policy
 from app.core.digest import text_digest
 from app.core.effects import Purpose, SourceKind
 from app.core.facts import AuthorityFound, Found
 from app.core.issue import IssueSnapshot, Person
-from app.core.policy import POLICY_PATH, Policy, parse_policy
+from app.core.policy import POLICY_PATH, Policy
 from app.core.run import Approval, ApprovalSource, Proposal, Request
 from app.core.verdict import Refused
+from worker.github.belonging import ownership, teams, teams_that_matter
 from worker.github.errors import Gone, NotFound
 from worker.github.reader import Reader
 from worker.github.views import CommentReactions
@@ -31,9 +33,11 @@ class Question:
     source_digest: str = ""
     argument: str = ""
     proposal: Proposal | None = None
+    bounds: Bounds = NO_BOUNDS
+    """What the operator lets the repository's policy say."""
 
 
-def question_again(request: Request, proposal: Proposal, approval: Approval) -> Question:
+def question_again(request: Request, proposal: Proposal, approval: Approval, bounds: Bounds) -> Question:
     """The question that an approval once answered, to be asked again before a write."""
     by_reaction = approval.source is ApprovalSource.REACTION
     return Question(
@@ -44,12 +48,14 @@ def question_again(request: Request, proposal: Proposal, approval: Approval) -> 
         source_id=approval.source_id,
         source_digest=approval.source_digest,
         proposal=proposal,
+        bounds=bounds,
     )
 
 
 def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound:
     """The answer as a fact. Raises `GitHubError` where GitHub could not say, `NotFound`/`Gone` for a lost issue."""
-    policy = _policy(reader)
+    head = reader.head_of(reader.repository().default_branch)
+    policy = _policy(reader, head, question.bounds)
     permission = reader.permission_of(question.person.login)
     # A login that passed to another account carries nothing over (github-facts 85).
     is_theirs = permission.user_id in (None, question.person.id)
@@ -57,6 +63,10 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
     plan = _plan_comments(reader, question.proposal)
     first = plan.get(question.proposal.comment_node_id) if question.proposal else None
     word = _word(reader, question, first, issue.labels)
+    known = policy if isinstance(policy, Policy) else Policy()
+    belongs = ownership(reader, known, question.proposal, head)
+    asked = teams_that_matter(known, belongs.parts) if is_theirs and not question.person.is_bot else ()
+    member = teams(reader, asked, question.person.login)
     return AuthorityFound(
         at=now,
         purpose=question.purpose,
@@ -75,19 +85,37 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
         issue_digest=IssueSnapshot(number=issue.number, title=issue.title, body=issue.body).digest(),
         plan_version=question.proposal.version if question.proposal else None,
         plan_comment=_found(question.proposal, plan),
+        teams=member.member_of,
+        teams_unread=member.unread,
+        owners=belongs.parts,
+        owners_problem=belongs.problem,
+        label_words=_label_words(question.request, issue.labels),
     )
 
 
-def _policy(reader: Reader) -> Policy | Refused:
-    """From the default branch only; a repository without the file has the safe defaults."""
-    branch = reader.repository().default_branch
-    file = reader.file_at(POLICY_PATH, reader.head_of(branch))
+def _policy(reader: Reader, head: str, bounds: Bounds) -> Policy | Refused:
+    """From the default branch only, within the operator's bounds; without the file, the safe defaults."""
+    file = reader.file_at(POLICY_PATH, head)
     if file is None:
-        return Policy()
+        return parse_policy("", bounds)
     try:
-        return parse_policy(file.content.decode("utf-8"))
+        return parse_policy(file.content.decode("utf-8"), bounds)
     except UnicodeDecodeError:
         return Refused(f"{POLICY_PATH} is not UTF-8 text.")
+
+
+def _label_words(request: Request, labels: tuple[str, ...]) -> tuple[str, ...]:
+    """What stands behind the colon of each trigger label that the issue carries; empty for the bare one."""
+    bare = request.label.casefold().removesuffix(f":{request.label_word}".casefold()) if request.label_word else None
+    trigger = bare or request.label.casefold()
+    words = []
+    for label in labels:
+        name = label.strip().casefold()
+        if name == trigger:
+            words.append("")
+        elif name.startswith(f"{trigger}:"):
+            words.append(name.removeprefix(f"{trigger}:").strip())
+    return tuple(dict.fromkeys(words))
 
 
 def _plan_comments(reader: Reader, proposal: Proposal | None) -> dict[str, CommentReactions]:

@@ -56,6 +56,10 @@ class _PermissionAnswer(Struct):
     user: _GrantedTo | None = None
 
 
+class _Membership(Struct):
+    state: str
+
+
 class _FileAnswer(Struct):
     type: str
     sha: str
@@ -176,6 +180,18 @@ class Reader:
             return decode(Account, self._connection.get(path), Call("GET", path))
         except NotFound:
             return None
+
+    def is_member(self, team: str, login: str) -> bool:
+        """Whether `login` is an active member of `organisation/team` now; a team that we cannot see has none.
+
+        Raises `Forbidden` where the installation does not let the App read members (github-facts 83).
+        """
+        organisation, _, slug = team.partition("/")
+        path = f"/orgs/{segment(organisation)}/teams/{segment(slug)}/memberships/{segment(login)}"
+        try:
+            return decode(_Membership, self._connection.get(path), Call("GET", path)).state == "active"
+        except NotFound:
+            return False
 
     def timeline(self, number: int) -> tuple[TimelineEvent, ...]:
         """Everything that happened on the issue, oldest first, from all pages; names of labels are those of then."""

@@ -1,10 +1,11 @@
 """The mint itself: rules, GitHub asked again, a narrow token. It trusts no caller's word."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from app.core.belts import REACH, EffectKind, Reach
+from app.core.bounds import NO_BOUNDS, Bounds
 from app.core.run import Grant
 from app.core.verdict import Refused
 from app.ledger.errors import LedgerCorrupt
@@ -30,6 +31,15 @@ LAST_SECONDS = 8.0
 _WAITS: dict[type[GitHubError], float] = {Suspended: 3_600.0, Unreachable: 20.0, Broken: 20.0}
 
 
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where GitHub is, how it is spoken to, and what the operator lets repositories say."""
+
+    api_url: str
+    connections: ConnectionSettings
+    bounds: Bounds = NO_BOUNDS
+
+
 class Mint:
     """Cuts tokens for belts and ends them. Every token, refusal and revocation is in the ledger, by hash."""
 
@@ -37,14 +47,12 @@ class Mint:
         self,
         ledger: Ledger,
         identity: AppIdentity,
-        api_url: str,
-        connections: ConnectionSettings,
+        site: Site,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._ledger = ledger
         self._identity = identity
-        self._api_url = api_url
-        self._connections = connections
+        self._site = site
         self._clock = clock
         self._purse = Purse(ledger, identity, clock)
         self._bot_user_id = 0
@@ -140,9 +148,9 @@ class Mint:
         try:
             bot = self._bot(token)
             credential = InstallationToken(token.value)
-            with connect(self._api_url, credential, self._connections, place.installation_id) as line:
+            with connect(self._site.api_url, credential, self._site.connections, place.installation_id) as line:
                 reader = Reader(line, RepositoryRef(place.repository_id, place.repository))
-                verdict = still_approved(reader, grant, bot, self._clock())
+                verdict = still_approved(reader, grant, bot, self._clock(), self._site.bounds)
         finally:
             self._purse.end(mint_id)
         return verdict if isinstance(verdict, Refused) else None

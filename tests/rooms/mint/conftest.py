@@ -22,7 +22,7 @@ from app.core.effects import Purpose, Slot, SourceKind
 from app.core.issue import IssueSnapshot, Person
 from app.core.news import Delivery, News, OnIssue, Seen
 from app.core.plan import Plan
-from app.core.policy import Policy
+from app.core.policy import Approving, Policy
 from app.core.run import Request as Wish
 from app.ledger import migrate, open_ledger
 from app.ledger.outcomes import Claim
@@ -33,7 +33,7 @@ from worker.github.app import AppIdentity
 from worker.github.asking import ConnectionSettings, InstallationToken, Request
 from worker.github.connection import connect
 from worker.mint.caller import MintCaller
-from worker.mint.mint import Mint
+from worker.mint.mint import Mint, Site
 from worker.mint.purse import Caller
 from worker.mint.serve import MintServer
 from worker.mint.wire import Cut, Denied, Token
@@ -62,9 +62,9 @@ class Desk:
         shutil.copyfile(_empty_ledger(folder.parent), folder / "ledger.db")
         self.ledger = open_ledger(f"sqlite:///{folder / 'ledger.db'}")
         self.ahead = timedelta()
-        for login in ("mira", "outsider"):
+        for login in ("mira", "otto", "outsider"):
             self.control.add_user(login)
-        self.control.add_repo(REPO, {"greet.sh": "echo helo\n"}, collaborators={"mira": "maintain"})
+        self.control.add_repo(REPO, {"greet.sh": "echo helo\n"}, collaborators={"mira": "maintain", "otto": "write"})
         self.control.install("acme")
         world = self.twin.forge.world
         self.repository_id = next(one.id for one in world.repos.values() if one.full_name == REPO)
@@ -72,7 +72,7 @@ class Desk:
         self.people = {one.login: Person(id=one.id, login=one.login) for one in world.people.values()}
         self.identity = AppIdentity(self.twin.url, str(self.twin.app.id), app_key()[0], settings=CONNECTIONS)
         self.identity.__enter__()
-        self.mint = Mint(self.ledger, self.identity, self.twin.url, CONNECTIONS, self.now)
+        self.mint = Mint(self.ledger, self.identity, Site(self.twin.url, CONNECTIONS), self.now)
         self.servers: list[MintServer] = []
         self.plan: Plan = a_plan()
         self.plan_comment: dict[str, Any] = {}
@@ -117,8 +117,8 @@ class Desk:
         self.do_with(run, EffectKind.LOOK_UP_AUTHORITY, self.found(run, Purpose.LABEL, SourceKind.LABEL, 0))
         return run
 
-    def propose(self, run: str, author: str = BOT) -> str:
-        """A plan stands on the issue; its digest."""
+    def propose(self, run: str, author: str = BOT, paths: tuple[str, ...] | None = None) -> str:
+        """A plan stands on the issue; its digest. `paths` are what the ledger says of it, where that is not true."""
         request = self.view(run).state.request
         self.plan = a_plan(
             run=run,
@@ -138,6 +138,7 @@ class Desk:
             issue_digest=request.issue_digest,
             expires_at=self.now() + timedelta(days=7),
             spent=self.view(run).state.spent,
+            paths=tuple(sorted(self.plan.paths())) if paths is None else paths,
         )
         self.do_with(run, EffectKind.DRAFT_PLAN, drafted)
         words = f"### Plan, version 1 · `{short(found)}`\n\nSpell it right."
@@ -185,6 +186,17 @@ class Desk:
         """The ledger says that mira approved with this comment, or reaction."""
         written = text_digest(comment["body"]) if source is SourceKind.COMMENT else ""
         self.ledger.record(run, self.found(run, Purpose.APPROVE, source, comment["id"], source_digest=written))
+        assert self.view(run).state.name == "approved"
+
+    def approve_together(self, run: str, *logins: str) -> None:
+        """These people approve, one after another; the ledger says that it took them all."""
+        number = self.view(run).state.request.issue_number
+        policy = Policy(approve=Approving(count=len(logins)))
+        for login in logins:
+            comment = self.control.comment(REPO, number, "/approve", login)
+            found = self.found(run, Purpose.APPROVE, SourceKind.COMMENT, comment["id"])
+            written = {"source_digest": text_digest(comment["body"]), "policy": policy, "person": self.people[login]}
+            self.ledger.record(run, found.model_copy(update=written))
         assert self.view(run).state.name == "approved"
 
     def build(self, run: str) -> None:

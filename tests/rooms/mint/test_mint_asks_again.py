@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from app.core.belts import EffectKind
+from app.core.bounds import Bounds
 from app.core.digest import short
 from app.core.effects import SourceKind
-from tests.rooms.mint.conftest import REPO
+from tests.rooms.mint.conftest import CONNECTIONS, REPO
+from worker.mint.mint import Mint, Site
 from worker.mint.wire import Denied, Token
 
 WRITE = {"metadata": "read", "contents": "write", "pull_requests": "write"}
@@ -63,6 +65,28 @@ def test_an_approval_by_thumb_that_github_bears_out_gives_the_write_token(desk):
     assert desk.cut(desk.claim(run, EffectKind.OPEN_DRAFT)).permissions == WRITE
 
 
+def rules(desk: Any, policy: str, owners: str = "") -> None:
+    files = {".github/countersign.yml": policy} | ({"CODEOWNERS": owners} if owners else {})
+    desk.control.push_commit(REPO, "main", files, as_login="mira")
+
+
+def test_every_approval_is_asked_about_again(desk):
+    run, _ = proposed(desk)
+    desk.approve_together(run, "mira", "otto")
+    rules(desk, "approve: {count: 2, code_owners: must}", "* @otto\n")
+    desk.build(run)
+    assert desk.cut(desk.claim(run, EffectKind.OPEN_DRAFT)).permissions == WRITE
+
+
+@pytest.mark.parametrize("login", ["mira", "otto"])
+def test_each_of_several_approvals_has_to_stand(desk, login):
+    run, _ = proposed(desk)
+    desk.approve_together(run, "mira", "otto")
+    desk.control.set_permission(REPO, login, "read")
+    desk.build(run)
+    assert f"{login} has read permission" in voided(desk, run)
+
+
 # -- what was forged in the ledger ----------------------------------------------------------------------------
 
 
@@ -114,6 +138,38 @@ def test_an_approval_that_stands_only_in_the_ledger_gives_no_token(desk, word):
     desk.ahead = timedelta(seconds=61)
     desk.build(run)
     assert FORGED[word] in voided(desk, run)
+
+
+ALONE = {
+    "approve: {count: 2}": "1 more person has to approve",
+    "protected: {paths: [src/]}": "since the plan touches src/sizes.py, which takes 2",
+    "approve: {code_owners: must}": "A code owner of src/sizes.py and 1 more has to approve: otto",
+    "approve: {labeller_may_approve: false}": "other than the one who set the label",
+    "approve: {role: nobody, users: [otto]}": "being named in the policy (otto)",
+    "approve: {role: nobody, teams: [acme/core]}": "membership in acme/core",
+}
+
+
+@pytest.mark.parametrize("policy", ALONE)
+def test_one_approval_that_the_ledger_calls_enough_is_held_against_the_policy(desk, policy):
+    run, _ = proposed(desk)
+    desk.approve(run)
+    rules(desk, policy, "* @otto\n")
+    assert ALONE[policy] in voided(desk, run, EffectKind.EXECUTE)
+
+
+def test_a_plan_whose_paths_stand_otherwise_in_the_ledger_was_approved_by_nobody(desk):
+    run = desk.label()
+    desk.propose(run, paths=("README.md",))
+    desk.approve(run)
+    assert "not the one that is kept" in voided(desk, run, EffectKind.EXECUTE)
+
+
+def test_what_the_operator_does_not_let_a_policy_say_does_not_lower_the_bar(desk):
+    desk.mint = Mint(desk.ledger, desk.identity, Site(desk.twin.url, CONNECTIONS, Bounds(least_approvals=2)), desk.now)
+    run, _ = proposed(desk)
+    desk.approve(run)
+    assert "1 more person has to approve" in voided(desk, run, EffectKind.EXECUTE)
 
 
 def test_a_word_from_before_the_plan_approves_nothing(desk):

@@ -11,7 +11,7 @@ from infra.twin.twin import AppWish, Twin
 from tests.fakes.household import app_key
 from tests.rooms.mint.conftest import CONNECTIONS
 from worker.mint.caller import MintDenied
-from worker.mint.mint import Mint
+from worker.mint.mint import Mint, Site
 from worker.mint.wire import Denied, Done, Release, Token, Watch
 
 
@@ -123,7 +123,7 @@ def test_the_tokens_of_a_dead_worker_end_with_its_line(desk):
 
 def test_a_mint_that_begins_names_the_tokens_that_a_killed_one_left_alive(desk, caplog):
     token = desk.cut(desk.claim(desk.label(), EffectKind.DRAFT_PLAN))
-    Mint(desk.ledger, desk.identity, desk.twin.url, CONNECTIONS, desk.now).look_back()
+    Mint(desk.ledger, desk.identity, Site(desk.twin.url, CONNECTIONS), desk.now).look_back()
     assert caplog.records[-1].levelno == logging.ERROR
     assert f"token {token.mint_id} (draft_plan of" in caplog.text and "earlier mint" in caplog.text
 
