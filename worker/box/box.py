@@ -4,13 +4,14 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from worker.box.account import Account, BoxAccount, OwnAccount, account_for_the_box
 from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran
+from worker.box.egress.rules import TLS_PORT, Network, Rules
 from worker.box.kernel import become_reaper
 from worker.box.mounts import Handed, arguments, first_step
 from worker.box.orphans import end_orphans
@@ -28,10 +29,18 @@ MOST_AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class BoxSettings:
-    """What the operator may say about the box. `startup_seconds` bounds the making of the namespaces."""
+    """What the operator may say about the box. `startup_seconds` bounds the making of the namespaces.
+
+    `ports` are those that an install run may reach; `networks` reserved ranges in which its hosts may lie, such as
+    that of a registry of one's own; `names` are addresses of hosts that no resolver knows. A plan or a repository
+    has no say in any of it.
+    """
 
     bwrap: Path = Path("/usr/bin/bwrap")
     startup_seconds: float = 10.0
+    ports: frozenset[int] = frozenset({TLS_PORT})
+    networks: tuple[Network, ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,7 @@ def _keeper(path: Path) -> _Keeper | BoxUnavailable:
 
 
 _slots = threading.BoundedSemaphore(min(os.cpu_count() or 1, MOST_AT_ONCE))
-_proved: dict[tuple[_Keeper, Account], "Box"] = {}
+_proved: dict[tuple[object, ...], "Box"] = {}
 _proving = threading.Lock()
 
 
@@ -90,7 +99,7 @@ class Box:
         machine has cores, at most four.
         Raises ValueError for a tree or tool directory that no caller may hand over.
         """
-        for place in (tree, *command.tools):
+        for place in (tree, *command.tools, *((command.made,) if command.made else ())):
             if place.is_symlink() or not place.is_dir():
                 raise ValueError(f"{place} is not a directory that can be handed over")
         if (tree / ".git").exists() or (tree / ".git").is_symlink():
@@ -108,7 +117,8 @@ class Box:
                     give(work, self._account)
                 else:
                     make_readable(work)
-            launch = replace(self._launch(command, work, tools, handed), wanted=wanted)
+            made = self._made(command, handed)
+            launch = replace(self._launch(command, work, tools, made, handed), wanted=wanted)
             return supervise(_with_trail(launch, handed) if command.trail else launch)
 
     def _reachable_tree(self, tree: Path, profile: Profile, stack: ExitStack) -> Path:
@@ -132,17 +142,36 @@ class Box:
                 self._stage = Staging()
             return self._stage
 
-    def _launch(self, command: Command, work: int, tools: list[int], handed: Handed) -> Launch:
+    def _rules(self, command: Command) -> Rules | None:
+        """None for an empty list: then there is no listener inside, and so no way out."""
+        if not command.hosts:
+            return None
+        return Rules(command.hosts, self._settings.ports, self._settings.networks, self._settings.names)
+
+    def _made(self, command: Command, handed: Handed) -> int | None:
+        """The folder that an install run fills, the account's own from now on."""
+        if command.made is None:
+            return None
+        if isinstance(self._account, BoxAccount) and not passable(command.made):
+            raise ValueError(f"{command.made} lies in a private directory, so the box's account cannot write there")
+        made = handed.directory(command.made)
+        if isinstance(self._account, BoxAccount):
+            give(made, self._account)
+        return made
+
+    def _launch(self, command: Command, work: int, tools: list[int], made: int | None, handed: Handed) -> Launch:
         limits = limits_of(command.profile)
         mark = secrets.token_hex(16)
-        words = arguments(command, work, tools, handed)
+        words = arguments(command, work, tools, made, handed)
         script = handed.content("arguments", b"".join(word.encode() + b"\0" for word in words))
         program = handed.content("filter", self._filter)
         used: Callable[[], int] | None = None
-        if TERMS[command.profile].work is Work.ITSELF:
+        written = work if TERMS[command.profile].work is Work.ITSELF else made
+        if written is not None:
+            place = written
 
             def used() -> int:
-                return tree_bytes(work)
+                return tree_bytes(place)
 
         return Launch(
             words=(str(self._keeper.path), "--args", str(script), "--seccomp", str(program)),
@@ -154,6 +183,7 @@ class Box:
             timeout_seconds=min(command.timeout_seconds, limits.wall_seconds),
             startup_seconds=self._settings.startup_seconds,
             used_disk=used,
+            egress=self._rules(command),
         )
 
 
@@ -188,7 +218,8 @@ def open_box(settings: BoxSettings = BoxSettings()) -> Box | BoxUnavailable:
             f"There is no system-call filter for {os.uname().machine}.", "Use an x86-64 or aarch64 machine."
         )
     with _proving:
-        known = _proved.get((keeper, account))
+        key = (keeper, account, settings.ports, settings.networks, tuple(sorted(settings.names.items())))
+        known = _proved.get(key)
         if known is not None:
             return known
         become_reaper()
@@ -197,5 +228,5 @@ def open_box(settings: BoxSettings = BoxSettings()) -> Box | BoxUnavailable:
         refusal = prove(box, settings)
         if refusal is not None:
             return refusal
-        _proved[keeper, account] = box
+        _proved[key] = box
         return box

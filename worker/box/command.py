@@ -6,10 +6,17 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Literal
 
+from worker.box.egress.rules import Host, Reached
+
 ALLOWED_VARIABLES = frozenset(
     {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "PYTHONHASHSEED", "NODE_PATH", "NO_COLOR", "TZ"}
 )
 """The only variables a command may carry into the box besides the fixed ones (sandbox 5.3)."""
+
+INSTALL_VARIABLES = frozenset(
+    {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "NPM_CONFIG_REGISTRY", "GOPROXY", "GONOSUMDB", "BUNDLE_MIRROR__ALL"}
+)
+"""Where package clients look; for install runs, and never with a user's name or password in them."""
 
 
 class Profile(StrEnum):
@@ -23,6 +30,8 @@ class Profile(StrEnum):
     """A throw-away copy; for checks."""
     WRITE = "write"
     """The tree itself, writable; trusted code collects the result afterwards."""
+    INSTALL = "install"
+    """A throw-away copy, the listed hosts, and a folder at `/made` for what is to stay; no scripts by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +53,10 @@ class Command:
     trail: bool = False
     links: Mapping[str, str] = field(default_factory=dict)
     """Symbolic links that are made in a throw-away copy where nothing is yet: place below `/work` to target."""
+    hosts: frozenset[Host] = frozenset()
+    """What an install run may reach, over TLS and by its own proxy; nothing else can be reached at all."""
+    made: Path | None = None
+    """The folder that an install run fills; afterwards it is trusted code that looks what is in it."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for a command that no caller may make."""
@@ -52,9 +65,14 @@ class Command:
         texts = (*self.argv, *self.environment, *self.environment.values())
         if any("\0" in text for text in texts):
             raise ValueError("a command may not contain a null character")
-        strangers = sorted(set(self.environment) - ALLOWED_VARIABLES)
+        installs = self.profile is Profile.INSTALL
+        strangers = sorted(set(self.environment) - ALLOWED_VARIABLES - (INSTALL_VARIABLES if installs else set()))
         if strangers:
             raise ValueError(f"variables that may not enter the box: {', '.join(strangers)}")
+        if not installs and (self.hosts or self.made):
+            raise ValueError("only an install run reaches hosts and leaves something behind")
+        if any("@" in self.environment.get(name, "") for name in INSTALL_VARIABLES):
+            raise ValueError("an address with a user's name in it may not enter the box")
         if any(not path.startswith("/work/") or ".." in path for path in self.links):
             raise ValueError("a link can only be made below /work")
         if self.timeout_seconds <= 0:
@@ -93,6 +111,8 @@ class Ran:
     cpu_seconds: float
     peak_memory_bytes: int | None
     limits: Literal["hard", "soft"]
+    reached: tuple[Reached, ...] = ()
+    """What an install run wished to reach, in the order of the wishes."""
     trail: bytes = b""
     trail_cut: bool = False
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from worker.box.command import Command, Profile
+from worker.box.egress.inside import PORT
 from worker.box.limits import SHARED_MEMORY_BYTES
-from worker.box.profiles import TERMS, Work, limits_of
+from worker.box.profiles import TERMS, Network, Work, limits_of
 
 UID_INSIDE = 1000
 HOME_INSIDE = "/tmp/home"
@@ -19,6 +20,24 @@ FIXED_ENVIRONMENT: Mapping[str, str] = {
     "TMPDIR": "/tmp",
     "LANG": "C.UTF-8",
 }
+
+PROXY = f"http://127.0.0.1:{PORT}"
+_INSTALL_ENVIRONMENT: Mapping[str, str] = {
+    # What comes from a registry is unpacked and nothing in it is run, unless the command itself says otherwise.
+    "NPM_CONFIG_IGNORE_SCRIPTS": "true",
+    "NPM_CONFIG_AUDIT": "false",
+    "NPM_CONFIG_FUND": "false",
+    "NPM_CONFIG_UPDATE_NOTIFIER": "false",
+    "PIP_ONLY_BINARY": ":all:",
+    "PIP_NO_INPUT": "1",
+    "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    "YARN_ENABLE_SCRIPTS": "false",
+}
+_PROXY_ENVIRONMENT: Mapping[str, str] = {
+    **dict.fromkeys(("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"), PROXY),
+    "NODE_USE_ENV_PROXY": "1",
+}
+"""A convenience only: what does not heed it reaches nothing."""
 
 _SYSTEM_LINKS = ("bin", "sbin", "lib", "lib32", "lib64", "libx32")
 _ETC = (
@@ -84,12 +103,12 @@ class Handed:
         return self.own(os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC))
 
 
-def arguments(command: Command, tree: int, tools: list[int], handed: Handed) -> list[str]:
+def arguments(command: Command, tree: int, tools: list[int], made: int | None, handed: Handed) -> list[str]:
     """Everything between the program's name and the command, in the order in which it is mounted."""
     words = ["--unshare-user", "--unshare-all", "--disable-userns", "--assert-userns-disabled"]
     words += ["--cap-drop", "ALL", "--uid", str(UID_INSIDE), "--gid", str(UID_INSIDE)]
     words += ["--hostname", "sandbox", "--new-session", "--die-with-parent", "--clearenv"]
-    for name, value in {**command.environment, **FIXED_ENVIRONMENT}.items():
+    for name, value in {**_usual(command), **command.environment, **FIXED_ENVIRONMENT}.items():
         words += ["--setenv", name, value]
     words += _system(handed)
     words += _kernel_views()
@@ -97,7 +116,16 @@ def arguments(command: Command, tree: int, tools: list[int], handed: Handed) -> 
     for position, descriptor in enumerate(tools):
         words += ["--ro-bind-fd", str(descriptor), f"/tools/{position}"]
     words += _work(command.profile, tree)
+    if made is not None:
+        words += ["--bind-fd", str(made), "/made"]
     return [*words, "--remount-ro", "/", "--chdir", "/work"]
+
+
+def _usual(command: Command) -> dict[str, str]:
+    """What an install run finds in its environment unless the command says otherwise."""
+    if TERMS[command.profile].network is Network.NONE:
+        return {}
+    return {**_INSTALL_ENVIRONMENT, **(_PROXY_ENVIRONMENT if command.hosts else {})}
 
 
 def _system(handed: Handed) -> Iterator[str]:

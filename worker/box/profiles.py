@@ -21,6 +21,7 @@ class Network(StrEnum):
     """What can be reached from inside."""
 
     NONE = "nothing"
+    LISTED = "hosts that are listed, over TLS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ _REPRODUCING = replace(
     scratch_bytes=256 * MIB,
     file_bytes=64 * MIB,
 )
+_INSTALLING = replace(_CHECKING, wall_seconds=600, processes=256, scratch_bytes=1 * GIB, file_bytes=512 * MIB)
 _READING = Limits(
     wall_seconds=20,
     cpu_seconds=10,
@@ -72,6 +74,7 @@ TERMS: Mapping[Profile, Terms] = MappingProxyType(
         Profile.REPRO: Terms(Work.COPY, Network.NONE, _REPRODUCING),
         Profile.TEST: Terms(Work.COPY, Network.NONE, _CHECKING),
         Profile.WRITE: Terms(Work.ITSELF, Network.NONE, _WRITING),
+        Profile.INSTALL: Terms(Work.COPY, Network.LISTED, _INSTALLING),
     }
 )
 

@@ -10,12 +10,14 @@ import subprocess
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from worker.box.account import Account, BoxAccount
 from worker.box.capture import Capture
 from worker.box.command import BoxUnavailable, Ended, Ran
+from worker.box.egress.rules import Rules
+from worker.box.egress.start import Egress, NoEgress, start_egress
 from worker.box.keeper import start_kept
 from worker.box.kernel import reap_group
 from worker.box.limits import Limits, lay_on
@@ -35,7 +37,8 @@ class Launch:
 
     `words` is its argument array up to `--`; `inside` follows. `mark` is the line that the first step says
     before it becomes the command. `used_disk` measures the tree of a writable run, in bytes. `trail` is this side's
-    end of the command's trail; it does not block. Once `wanted` answers no, the command is ended.
+    end of the command's trail; it does not block. Once `wanted` answers no, the command is ended. By `egress` the
+    command may reach something; without it there is no way out.
     """
 
     words: tuple[str, ...]
@@ -49,6 +52,7 @@ class Launch:
     used_disk: Callable[[], int] | None = None
     trail: int | None = None
     wanted: Callable[[], bool] = lambda: True
+    egress: Rules | None = None
 
 
 class _SetupFailed(Exception):
@@ -72,6 +76,9 @@ def supervise(launch: Launch) -> Ran | BoxUnavailable:
             try:
                 family.find_first(pipes.status, launch.startup_seconds)
                 lay_on(family.first, launch.limits, launch.account)
+                egress = _way_out(launch, family, stack)
+            except NoEgress as error:
+                return BoxUnavailable(str(error), "What the command has to reach cannot be reached.")
             except (_SetupFailed, OSError, subprocess.SubprocessError) as error:
                 family.end()
                 return explain(_rest(pipes.output), str(error))
@@ -79,9 +86,19 @@ def supervise(launch: Launch) -> Ran | BoxUnavailable:
             os.write(pipes.gate, b"!")
             watch.until_over()
             cpu = family.end()
-            return watch.result(cpu)
+            result = watch.result(cpu)
+            return replace(result, reached=egress.end()) if egress and isinstance(result, Ran) else result
         finally:
             family.end()
+
+
+def _way_out(launch: Launch, family: "_Family", stack: ExitStack) -> Egress | None:
+    """The proxy of the run, ready before the command starts; it ends with the run, whatever becomes of that."""
+    if launch.egress is None:
+        return None
+    egress = start_egress(launch.egress, family.first, launch.account, launch.startup_seconds)
+    stack.callback(egress.end)
+    return egress
 
 
 class _Pipes:

@@ -75,7 +75,7 @@ MISBEHAVIOUR = {
     ),
     "runs the command on the machine itself": (
         "say({**child(), **APART}); os.read(handed('--block-fd'), 1); os.chdir('/tmp')\n"
-        "print(inside[4], flush=True); status = subprocess.run(inside[5:]).returncode\n"
+        "print(inside[4], flush=True); status = subprocess.run(inside[inside.index('--') + 1 :]).returncode\n"
         "say({'exit-code': status}); os._exit(status)",
         "namespace is not its own",
     ),

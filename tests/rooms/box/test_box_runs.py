@@ -229,6 +229,7 @@ def test_the_clock_of_a_profile_cannot_be_stretched() -> None:
         "repro": 300,
         "test": 900,
         "write": 300,
+        "install": 600,
     }
 
 
