@@ -49,11 +49,12 @@ def measure(case: Case, repos: Path, cache: IndexCache, without: Mapping[str, fl
         rank(case.issue, snapshot, cache)
         seconds, processor = time.perf_counter() - began, time.process_time() - spent
         files = len(snapshot.list())
-    shipped = _worst(case, weighed(gathered, weights_by_signal()))
-    return Measured(case, shipped, _worst(case, weighed(gathered, without)), seconds, processor, files)
+    shipped = worst_place(case, weighed(gathered, weights_by_signal()))
+    return Measured(case, shipped, worst_place(case, weighed(gathered, without)), seconds, processor, files)
 
 
-def _worst(case: Case, scores: Mapping[str, float]) -> int:
+def worst_place(case: Case, scores: Mapping[str, float]) -> int:
+    """Among the `.py` files by their scores, from 0, of the gold file that comes last."""
     order = sorted((path for path in scores if path.endswith(".py")), key=lambda path: (-scores[path], path))
     places = {path: place for place, path in enumerate(order)}
     return max(places.get(path, _LAST) for path in case.gold)

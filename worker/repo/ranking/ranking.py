@@ -49,7 +49,7 @@ def rank(
     """
     gathered = gather(read_issue(issue), snapshot, cache)
     if executed:
-        gathered.signals[EXECUTED] = _went_through(executed)
+        gathered.signals[EXECUTED] = went_through(executed)
     candidates = {hits.path: hits for hits in gathered.scene.candidates}
     weights = weights_by_signal()
     scores = weighed(gathered, weights)
@@ -81,7 +81,8 @@ def weights_by_signal() -> dict[str, float]:
     return found
 
 
-def _went_through(executed: Mapping[str, int]) -> Signal:
+def went_through(executed: Mapping[str, int]) -> Signal:
+    """What a reproduction went through, with how often or how much of it."""
     most = max(executed.values(), default=1)
     scores = {path: 0.7 + 0.3 * math.log1p(count) / math.log1p(max(1, most)) for path, count in executed.items()}
     return Signal(scores, dict.fromkeys(scores, "the reproduction went through it"))
