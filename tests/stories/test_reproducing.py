@@ -5,9 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from app.core.run import Proposed
+from tests.conftest import leave_out
 from tests.fakes.greeting import FILES, ISSUE, PLAN, calls, planning, script
 from tests.fakes.household import Furnishing
 from tests.fakes.story import Story
+from worker.box.page import chromium_here
 
 Making = Callable[..., Story]
 
@@ -88,4 +90,31 @@ def test_where_the_box_cannot_be_had_the_planner_is_told_and_plans_from_what_it_
     story.plan_is_read()
     assert "There is no bubblewrap at /nowhere/bwrap" in observed(story)
     assert "reproduce" in offered(story)
+    story.ends(Proposed)
+
+
+@pytest.mark.needs_userns
+def test_a_page_of_the_repository_is_opened_and_its_errors_are_seen(make_story: Making) -> None:
+    pages = {
+        "site/index.html": "<title>Greet</title><link rel=stylesheet href=none.css><h1>Greetings</h1>"
+        "<script>console.log('begun'); greet('you')</script>",
+    }
+    if chromium_here() is None:
+        leave_out("Chromium is not installed (apt-get install chromium-headless-shell).")
+    opens = calls(("open_page", {"page": "site/index.html"}), ("open_page", {"page": "https://elsewhere.test/"}))
+    part = planning(opens, calls(("submit_plan", PLAN), when=["Uncaught ReferenceError"]))
+    story = make_story(script(part), FILES | pages)
+    story.mira.labels()
+    story.plan_is_read()
+    seen = observed(story)
+    assert "Uncaught ReferenceError: greet is not defined (/index.html:1)" in seen
+    assert "GET /none.css \u2192 404" in seen and "h1: Greetings" in seen and "A picture of it is kept as " in seen
+    assert "is elsewhere; only pages of the repository's own site are opened" in seen
+    story.ends(Proposed)
+
+
+def test_a_repository_without_pages_is_offered_no_browser(story: Story) -> None:
+    story.mira.labels()
+    story.plan_is_read()
+    assert "open_page" not in offered(story) and "reproduce" in offered(story)
     story.ends(Proposed)

@@ -49,6 +49,13 @@ def has_pages(snapshot: Snapshot) -> bool:
     return any(_PAGE.search(entry.path) for entry in snapshot.list())
 
 
+def lacking(snapshot: Snapshot, chromium: str | None) -> tuple[str, ...]:
+    """What the card says where there are pages and nothing to open them with."""
+    if chromium is not None or not has_pages(snapshot):
+        return ()
+    return ("There is no Chromium on this machine, so that no page of the repository can be opened.",)
+
+
 @dataclass
 class Browsing:
     """The tool, and how often it was used. `keep` keeps a picture and answers with its reference."""

@@ -86,6 +86,8 @@ class Desk:
     groups: tuple[ToolGroup, ...] = ()
     history: tuple[PastRun, ...] = ()
     """What past executions of the template's plans cost."""
+    lacks: tuple[str, ...] = ()
+    """What cannot be tried out on this machine, a sentence each; the card says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +193,7 @@ class _Work:
         reading = ReadTools(desk.snapshot, desk.symbols, lines=desk.template.limits.read_lines)
         self.looking = Looking(desk.template, desk.scout, desk.snapshot, reading, desk.shelf, desk.trace)
         self.looking.go_on_with(task.earlier.case or CaseFile(commit=desk.snapshot.commit))
-        parts = [card(task.request, task.read, desk.snapshot, desk.checks)]
+        parts = [card(task.request, task.read, desk.snapshot, desk.checks), *desk.lacks]
         parts.append(places(task.read, desk.snapshot, desk.index, desk.trace))
         parts.append(issue(task.request, task.read, task.wish))
         parts += task.earlier.told()

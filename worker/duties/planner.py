@@ -17,14 +17,17 @@ from app.core.template import Crew, Template, TemplateUnreadable
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
 from worker.belts import planner, rule_plan
+from worker.belts.browsing import Browsing, has_pages, lacking
 from worker.belts.earlier import Earlier, read_case
 from worker.belts.looking_up import LookUps
 from worker.belts.proving import scratch
 from worker.belts.reading_docs import DocsTool
 from worker.belts.reading_up import NotReady, ReadUp, read
 from worker.belts.reproducing import Reproducing, Workplace
-from worker.box.box import BoxSettings, open_box
+from worker.box.box import Box, BoxSettings, open_box
 from worker.box.checks import Ground, NamedCheck, discover
+from worker.box.command import BoxUnavailable
+from worker.box.page import chromium_here
 from worker.docs.fetching import Documentation
 from worker.duties.asking import reading
 from worker.duties.preparing import preparing
@@ -100,6 +103,7 @@ def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.End
             trace=room.trace,
             groups=_groups(task, room, snapshot, tree, checks),
             history=shop.ledger.past_runs(room.template.name),
+            lacks=lacking(snapshot, chromium_here()),
         )
         return planner.draft(task, desk, meter), meter.spent
 
@@ -109,6 +113,10 @@ def _groups(
 ) -> tuple[ToolGroup, ...]:
     """What the planner can look at beside the repository at its base commit, and where it can try something out."""
     shop = room.shop
+
+    def opened() -> Box | BoxUnavailable:
+        return open_box(BoxSettings(bwrap=shop.settings.bwrap))
+
     workplace = Workplace(
         tree=tree,
         snapshot=snapshot,
@@ -116,13 +124,17 @@ def _groups(
         checks=checks,
         index=shop.index,
         trace=room.trace,
-        open_box=lambda: open_box(BoxSettings(bwrap=shop.settings.bwrap)),
+        open_box=opened,
         prepare=preparing(shop, room.trace),
     )
     looking_up = LookUps(lambda: reading(shop, room.claim), task.read.base_commit)
     docs = shop.settings.docs
     pages = Documentation(docs.reach.within(room.policy.documentation), docs.authorities)
-    return looking_up, DocsTool(pages), Reproducing(workplace)
+    groups: tuple[ToolGroup, ...] = (looking_up, DocsTool(pages), Reproducing(workplace))
+    chromium = chromium_here()
+    if chromium is None or not has_pages(snapshot):
+        return groups
+    return *groups, Browsing(tree, snapshot, chromium, opened, shop.keep, room.trace)
 
 
 def _earlier(shop: Shop, claim: Claim, read: ReadUp) -> Earlier:

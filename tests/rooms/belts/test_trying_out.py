@@ -279,3 +279,8 @@ def test_an_outline_never_grows_beyond_its_limit_and_takes_any_text() -> None:
 
 def test_a_refusal_is_told_in_a_line() -> None:
     assert briefly(Refused("There is no Node.")) == "Not run: There is no Node."
+
+
+def test_the_card_says_that_pages_cannot_be_opened_only_where_there_are_any(snapshot: Snapshot) -> None:
+    assert browsing.lacking(snapshot, "/usr/bin/chromium") == ()
+    assert "no Chromium" in browsing.lacking(snapshot, None)[0]
