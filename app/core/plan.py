@@ -74,7 +74,11 @@ class Who(StrEnum):
 
 
 class StepTool(StrEnum):
-    """The tools that a step may use; reading is always among them."""
+    """The tools that a step may use; reading is always among them.
+
+    `replace` stands for every way to change the text of a file that is there: lines replaced or inserted, a short file
+    written anew, a diff.
+    """
 
     READ = "read_file"
     SEARCH = "search"

@@ -150,8 +150,11 @@ def test_a_secret_in_the_change_never_leaves_the_box(make_story: Making) -> None
 
 
 def test_a_step_that_changes_nothing_is_no_step(make_story: Making) -> None:
-    story = make_story(script(documentation(step(1, "README.md")), stepping(1)))
+    idle = stepping(1)
+    idle["turns"].append(calls(("step_done", {"note": "There is nothing to do."}), after_failure=True))
+    story = make_story(script(documentation(step(1, "README.md")), idle))
     approved(story)
+    assert "The step has changed nothing." in story.shown_to("executor")[-1]
     nothing_was_pushed(story)
     story.ends(Closed, "Ended (failed)", "empty")
 

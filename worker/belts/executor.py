@@ -14,7 +14,7 @@ from app.core.verdict import Refused, Verdict, all_of
 from worker.belts.proving import Prover, tests_among
 from worker.belts.reviewing import review
 from worker.belts.rule_step import apply_rule
-from worker.belts.step import StepRoom, carry_out
+from worker.belts.step import StepRoom, carry_out, notes_of
 from worker.evidence.trace import Trace
 from worker.evidence.untrusted import fence
 from worker.model.client import Model
@@ -77,12 +77,14 @@ def execute(plan: Plan, bench: Bench, meter: Meter) -> Made | Stopped:
     if isinstance(before, Refused):
         return Stopped(before)
     overlay = Overlay(bench.snapshot, broken_at)
+    walked: tuple[str, ...] | Refused | None
     if plan.rule is not None:
         walked = apply_rule(plan, plan.rule, overlay, bench.snapshot)
     else:
         walked = _walk(plan, overlay, bench, meter)
     if isinstance(walked, Refused):
         return Stopped(walked, _report(plan, overlay, bench, before))
+    notes = list(walked or ())
     shown = _after(plan, overlay, bench)
     if isinstance(shown, Refused):
         return Stopped(shown, _report(plan, overlay, bench, before))
@@ -91,18 +93,20 @@ def execute(plan: Plan, bench: Bench, meter: Meter) -> Made | Stopped:
         changes=file_changes(bench.snapshot, overlay.changes(), lambda content: _kept(bench, content)),
     )
     report = _report(plan, overlay, bench, (*before, *shown))
-    notes = tuple(f"`{path}` was changed as a test beside a file of the plan." for path in beyond_plan(plan, patch))
-    report = report.model_copy(update={"notes": notes})
+    notes += [f"`{path}` was changed as a test beside a file of the plan." for path in beyond_plan(plan, patch)]
+    report = report.model_copy(update={"notes": tuple(notes)})
     verdict = all_of(patch_fits(plan, patch, bench.policy), _clean(overlay), plan_shown(plan, report))
     if isinstance(verdict, Refused):
         return Stopped(verdict, report)
     return Made(patch, report.model_copy(update={"review": _review(plan, overlay, report, bench, meter)}))
 
 
-def _walk(plan: Plan, overlay: Overlay, bench: Bench, meter: Meter) -> Refused | None:
+def _walk(plan: Plan, overlay: Overlay, bench: Bench, meter: Meter) -> tuple[str, ...] | Refused:
+    """Notes for the report, once every step is kept."""
     if bench.models is None:
         return Refused("The plan's steps need a model, and there is none here.")
     limits = Limits(max_tokens=bench.template.limits.reply_tokens)
+    notes: list[str] = []
     for step in plan.file_steps():
         bench.trace.step = step.id
         room = StepRoom(
@@ -118,8 +122,9 @@ def _walk(plan: Plan, overlay: Overlay, bench: Bench, meter: Meter) -> Refused |
         outcome = carry_out(step, overlay, room, meter)
         if isinstance(outcome, Refused):
             return outcome
+        notes += notes_of(step.id, outcome)
     bench.trace.step = 0
-    return None
+    return tuple(notes)
 
 
 def _note(trace: Trace, name: str, outcome: str) -> None:

@@ -41,6 +41,10 @@ class Opening:
     text: str
 
 
+def _unheard(_tool: str) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Limits:
     """The most that one conversation may take, beside what its meter allows.
@@ -49,7 +53,7 @@ class Limits:
     read and written `tokens`, where that is not 0, there is one more reply; that the last reply is the last is said
     before it. The other three count replies in a row: cut at their limit, without a call, and with nothing but unknown
     or invalid calls. At that many cuts, or one more than that many idle or mistaken replies, the conversation is given
-    up.
+    up. `beyond` hears the name of each tool that is asked for and not offered.
     """
 
     max_tokens: int = 16_000
@@ -58,6 +62,7 @@ class Limits:
     cuts: int = 2
     nudges: int = 2
     mistakes: int = 3
+    beyond: Callable[[str], None] = _unheard
 
 
 @dataclass(frozen=True)
@@ -216,6 +221,7 @@ class _Talk(Generic[T]):
     def _fault(self, call: ToolCall) -> str:
         """Why the call is not passed on to its handler, or an empty string."""
         if call.name not in self._tools:
+            self._limits.beyond(call.name)
             return f"There is no tool {call.name!r} here. The tools are {', '.join(self._tools)}."
         wrong = faults(self._tools[call.name][0].schema, call.input)
         return f"{call.name} was not called: " + " ".join(wrong) if wrong else ""

@@ -299,8 +299,8 @@ class StepEdits(_Layered):
         self._done(to)
         return Applied(f"Moved {shown(path)} to {shown(to)}.")
 
-    def keep(self) -> Verdict:
-        """Hands the step to the overlay. Refused, with nothing kept, while an edit is owed or a file is broken."""
+    def refusal(self) -> Refused | None:
+        """Why the step cannot be kept as it is: an edit is owed, or a file no longer parses. None where it can."""
         for path, reason in self._missed.items():
             return Refused(
                 f"An edit in {shown(path)} was not made: {reason}", "Make it, or say that the step cannot be done."
@@ -309,6 +309,13 @@ class StepEdits(_Layered):
             line = self.breaks(path)
             if line is not None:
                 return Refused(f"{shown(path)} no longer parses: see line {line}.", "Mend it before the step is done.")
+        return None
+
+    def keep(self) -> Verdict:
+        """Hands the step to the overlay; refused, with nothing kept, as `refusal` says."""
+        refused = self.refusal()
+        if refused is not None:
+            return refused
         self._overlay._take(dict(self._layer), self._began_at)
         self._began_at += 1
         return Allowed()

@@ -25,7 +25,7 @@ def same(before: list[str], after: list[str]) -> int:
     return sum(i2 - i1 for tag, i1, i2, _, _ in opcodes(before, after) if tag == "equal")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(before=LINES, after=LINES)
 def test_the_opcodes_cover_both_texts_and_keep_as_many_lines_as_can_be(before, after):
     at, out = (0, 0), []
@@ -41,7 +41,7 @@ def test_the_opcodes_cover_both_texts_and_keep_as_many_lines_as_can_be(before, a
     assert same(before, after) == longest(before, after)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(before=LINES, after=LINES)
 def test_texts_that_are_divided_first_lose_nothing_either(before, after):
     pairs = list(aligning._divided(before, after))

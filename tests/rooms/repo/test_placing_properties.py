@@ -36,7 +36,7 @@ def hunks(draw: st.DrawFn) -> Hunk:
 
 
 @pytest.mark.parametrize("name", sorted(DAMAGES))
-@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(hunk=hunks())
 def test_a_damaged_edit_is_placed_where_it_is_meant_or_refused(name, hunk):
     if hunk.old == hunk.new:
@@ -62,7 +62,7 @@ def diff_lines(diff: str) -> tuple[list[str], list[str]]:
     return [line[1:] for line in body if line.startswith("-")], [line[1:] for line in body if line.startswith("+")]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     raw=raw_files(),
     start=st.integers(0, 8),
@@ -90,7 +90,7 @@ def bare(line: str) -> str:
     return line.rstrip("\r")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     raw=raw_files(),
     start=st.integers(0, 8),
