@@ -72,7 +72,7 @@ def shift_of(pairs: Sequence[tuple[str, str]], unit: str) -> Shift | None:
         return whole
     (cut, full), rest = pairs[0], pairs[1:]
     tail = Shift(tuple(dict.fromkeys(rest)), (cut, full), unit)
-    if rest and len(cut) < len(full) and _is_one(rest) and _explains(tail):
+    if rest and cut != full and full.endswith(cut) and _is_one(rest) and _explains(tail):
         return tail
     return None
 
@@ -93,8 +93,12 @@ def _is_one(pairs: Sequence[tuple[str, str]]) -> bool:
     known: dict[str, str] = {}
     if any(known.setdefault(old, file) != file for old, file in pairs):
         return False
-    files = [len(known[old]) for old in sorted(known, key=len)]
-    return files == sorted(set(files)) and len({len(old) for old in known}) == len(known)
+    ours, files = (sorted(known, key=_depth), [_depth(known[old]) for old in sorted(known, key=_depth)])
+    return files == sorted(set(files)) and len({_depth(old) for old in ours}) == len(ours)
+
+
+def _depth(indent: str) -> int:
+    return len(_wide(indent, _TAB_WIDTHS[0]))
 
 
 def _explains(shift: Shift) -> bool:

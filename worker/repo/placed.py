@@ -76,7 +76,7 @@ def perhaps_done(line: int) -> NotPlaced:
 def shows_the_change(old: Sequence[str], new: Sequence[str]) -> bool:
     """False for a new text that only leaves out lines of the old one, and so stands without the change as well."""
     ours, theirs = ([line.strip() for line in lines if line.strip()] for lines in (old, new))
-    return ours == theirs or not set(theirs) <= set(ours)
+    return (ours == theirs and len(old) == len(new)) or not set(theirs) <= set(ours)
 
 
 def telling(text: str) -> bool:

@@ -214,6 +214,12 @@ def test_two_places_that_fit_in_different_ways_are_two_places():
     assert outcome.why is Why.SEVERAL and "lines 1, 3" in outcome.reason
 
 
+def test_a_change_of_blank_lines_alone_is_not_taken_for_made():
+    plain = "alpha(1)\n\nbeta(2)\ngamma(3)\n\ndelta(4)\n"
+    after = result(plain, "\nbeta(2)  \ngamma(3)\n\n", "beta(2)\ngamma(3)\n")
+    assert after == "alpha(1)\nbeta(2)\ngamma(3)\ndelta(4)\n"
+
+
 def test_every_candidate_is_named():
     outcome = refused("return x\n" * 60, "return x\n", "pass\n")
     assert all(f" {number}" in outcome.reason for number in range(1, 61)) and "60 places" in outcome.reason
@@ -252,6 +258,7 @@ def test_the_closest_lines_are_offered_with_their_numbers_and_not_changed():
         ([("\t", "    ")], "\t\t", "        "),
         ([("", "        "), ("        ", "        ")], "    ", "    "),
         ([("", "\t")], "    ", None),
+        ([("\t", "    "), ("  ", "  ")], "\t\t", "        "),
         ([("", "\t"), ("  ", "\t\t")], "    ", "\t\t\t"),
     ],
 )
