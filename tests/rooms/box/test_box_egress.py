@@ -576,7 +576,7 @@ for n in range(99):
 
 
 def proxies() -> int:
-    listed = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    listed = subprocess.run(["ps", "-eww", "-o", "args"], capture_output=True, text=True, check=True).stdout
     return listed.count("worker.box.egress.process")
 
 
