@@ -9,7 +9,7 @@ from app.comments.status import cost
 from app.core.budget import Spent
 from app.core.digest import short
 from app.core.plan import Plan
-from app.core.report import CheckRun, Report, When
+from app.core.report import CheckRun, Report, When, showing
 from app.core.run import Approval
 
 MAX_TITLE = 200
@@ -78,7 +78,7 @@ def body(plan: Plan, approval: Approval, report: Report, spent: Spent, also: tup
         + "\n".join(
             f"- {code(f'{item.path}:{item.start}–{item.end}')}: {inline(item.shows)}" for item in plan.evidence
         ),
-        _checks(report),
+        _checks(plan, report),
         opinion(report.review),
         *(["**Notes**\n\n" + "\n".join(f"- {inline(note)}" for note in report.notes)] if report.notes else []),
         f"Cost: {cost(spent)}. {report.changed_lines} changed lines.",
@@ -129,7 +129,7 @@ def _by_rule(plan: Plan) -> str:
     return "" if plan.rule is None else " It was made by the plan's rule, without a model, as the plan lists it."
 
 
-def _checks(report: Report) -> str:
+def _checks(plan: Plan, report: Report) -> str:
     if not report.runs:
         return "**Checks**\n\nNone was run: the approved plan names none."
     head = "**Checks**, run by the box\n\n| check | on | result | exit | seconds |\n|---|---|---|---|---|\n"
@@ -143,12 +143,15 @@ def _checks(report: Report) -> str:
         if not report.soft_limits()
         else ("\n\nThe box ran with soft limits: this machine offers no cgroup to bound memory and processes.")
     )
-    return head + rows + limits
+    shown = "\n".join(f"- {code(check.name)}: {showing(check, report)}" for check in plan.checks)
+    return f"{head}{rows}\n\n{shown}{limits}"
 
 
 def _result(run: CheckRun) -> str:
     if run.ended != "exited":
         return f"stopped ({run.ended})"
+    if run.doubt:
+        return f"not believed: {inline(run.doubt)}"
     return "passed" if run.exit_status == 0 else "failed"
 
 

@@ -33,10 +33,37 @@ class CheckRun(Part):
     limits: Literal["hard", "soft"] = "hard"
     excerpt: str = ""
     """The distilled output; the whole is kept under `output_ref`."""
+    tests: Annotated[int, Field(ge=0)] | None = None
+    """How many tests the runner said that it ran; None where it did not say."""
+    failing: tuple[str, ...] = ()
+    """What the runner named as failed."""
+    doubt: str = ""
+    """Why a status of 0 shows nothing here: no test ran, failures were reported, a script hides them."""
+    marks: str = ""
+    """Digest of what is distinctive in the output of a failure; the same for the same failure."""
 
     def passed(self) -> bool:
-        """True only for a command that ended by itself with status 0."""
-        return self.ended == "exited" and self.exit_status == 0
+        """True only for a command that ended by itself with status 0, and that can be believed."""
+        return self.ended == "exited" and self.exit_status == 0 and not self.doubt
+
+    def fails_as(self, other: "CheckRun") -> bool:
+        """True where both failed by themselves and for the same reason: the same tests, or else the same output."""
+        if self.ended != "exited" or other.ended != "exited" or self.passed() or other.passed():
+            return False
+        if self.failing and other.failing:
+            return set(self.failing) <= set(other.failing)
+        same = (self.exit_status, self.marks, self.doubt) == (other.exit_status, other.marks, other.doubt)
+        return same and bool(self.marks) and not self.failing and not other.failing
+
+
+class Showing(StrEnum):
+    """What the runs of one check show, on the same commit with the same command."""
+
+    FIXED = "failed before, passes after"
+    PASSES = "passes"
+    WAS_FAILING = "was already failing"
+    BROKE = "broke it"
+    NOT_SHOWN = "not shown"
 
 
 class Finding(Part):
@@ -101,19 +128,49 @@ def checks_shown(checks: tuple[Check, ...], report: Report) -> Verdict:
     return all_of(*(_shown(check, report) for check in checks))
 
 
+def showing(check: Check, report: Report) -> Showing:
+    """What is known of this check from the box's runs alone."""
+    runs = runs_of(check, report)
+    before, after = runs.get(When.BEFORE), runs.get(When.AFTER)
+    if after is None:
+        return Showing.NOT_SHOWN
+    if after.passed():
+        without = runs.get(When.TESTS_ONLY) or before
+        return Showing.FIXED if without is not None and _failed(without) else Showing.PASSES
+    if before is not None and after.fails_as(before):
+        return Showing.WAS_FAILING
+    return Showing.BROKE if before is not None and before.passed() else Showing.NOT_SHOWN
+
+
+def runs_of(check: Check, report: Report) -> dict[When, CheckRun]:
+    """The runs of exactly this command, the latest of each moment."""
+    return {run.when: run for run in report.runs if run.name == check.name and run.argv == check.argv}
+
+
+def _failed(run: CheckRun) -> bool:
+    return run.ended == "exited" and run.exit_status != 0
+
+
 def _shown(check: Check, report: Report) -> Verdict:
-    runs = {run.when: run for run in report.runs if run.name == check.name and run.argv == check.argv}
+    runs = runs_of(check, report)
     after = runs.get(When.AFTER)
     if after is None:
         return Refused(f"The check `{check.name}` was not run on the changed tree.")
+    if check.expect is Expectation.PASSES and showing(check, report) is Showing.WAS_FAILING:
+        return Allowed()  # It did not block before the change either; the report says so.
     if not after.passed():
-        how = f"exit status {after.exit_status}" if after.ended == "exited" else f"stopped: {after.ended}"
-        return Refused(f"The check `{check.name}` did not pass after the change ({how}).")
+        return Refused(f"The check `{check.name}` did not pass after the change ({_how(after)}).")
     if check.expect is Expectation.PASSES:
         return Allowed()
     tests_only = runs.get(When.TESTS_ONLY)
     if tests_only is None:
         return Refused(f"The check `{check.name}` was not run with the tests alone, so its test proves nothing.")
-    if tests_only.ended != "exited" or tests_only.exit_status == 0:
+    if not _failed(tests_only):
         return Refused(f"The regression test behind `{check.name}` did not fail without the fix.")
     return Allowed()
+
+
+def _how(run: CheckRun) -> str:
+    if run.ended != "exited":
+        return f"stopped: {run.ended}"
+    return run.doubt or f"exit status {run.exit_status}"

@@ -19,6 +19,14 @@ can_make_environment() {
     [ -x "$here/../../.venv/bin/python" ] || "$python" -c 'import ensurepip, venv' >/dev/null 2>&1
 }
 
+has_chromium() {
+    local name
+    for name in chromium-headless-shell chromium google-chrome-stable google-chrome; do
+        command -v "$name" >/dev/null 2>&1 && return 0
+    done
+    return 1
+}
+
 # A compiler without the headers of the C library compiles nothing.
 can_compile() {
     command -v make >/dev/null 2>&1 && echo '#include <stdio.h>' | gcc -E - >/dev/null 2>&1
@@ -30,6 +38,7 @@ is_there() {
         postgresql) has_postgres ;;
         build-essential) can_compile ;;
         *-venv) can_make_environment ;;
+        chromium-headless-shell) has_chromium ;;
         *) command -v "$1" >/dev/null 2>&1 ;;
     esac
 }
@@ -42,6 +51,7 @@ purpose() {
         postgresql) echo "tests of the set-up with PostgreSQL; each test run starts its own server" ;;
         build-essential) echo "tests that carry out a plan on a project in C" ;;
         npm) echo "tests that carry out a plan on a project in JavaScript" ;;
+        chromium-headless-shell) echo "tests that open a page of a repository's own site in the box" ;;
         *-venv) echo "making a Python environment" ;;
     esac
 }
@@ -52,12 +62,12 @@ line_to_type() {
         echo "sudo apt-get install -y $*"
     elif command -v dnf >/dev/null 2>&1; then
         echo "sudo dnf install -y $*" |
-            sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/build-essential/gcc make/; s/ [^ ]*-venv//'
+            sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/build-essential/gcc make/; s/chromium-headless-shell/chromium/; s/ [^ ]*-venv//'
     elif command -v pacman >/dev/null 2>&1; then
-        echo "sudo pacman -S --needed $*" | sed 's/redis-server/valkey/; s/build-essential/base-devel/; s/ [^ ]*-venv//'
+        echo "sudo pacman -S --needed $*" | sed 's/redis-server/valkey/; s/build-essential/base-devel/; s/chromium-headless-shell/chromium/; s/ [^ ]*-venv//'
     elif command -v zypper >/dev/null 2>&1; then
         echo "sudo zypper install $*" |
-            sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/build-essential/gcc make/; s/ [^ ]*-venv//'
+            sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/build-essential/gcc make/; s/chromium-headless-shell/chromium/; s/ [^ ]*-venv//'
     else
         echo "(with this system's package manager) install $*"
     fi
@@ -107,7 +117,10 @@ see_to() {
         for name in "${missing[@]}"; do
             say "Installing $name: $(purpose "$name")."
         done
-        apt_install "${missing[@]}" || say "The package manager did not succeed."
+        # One name that this system does not know must not keep the others away.
+        apt_install "${missing[@]}" || for name in "${missing[@]}"; do
+            apt_install "$name" || say "The package manager did not install $name."
+        done
         look_for "$@"
     fi
     [ ${#missing[@]} = 0 ]
@@ -125,7 +138,7 @@ case ${1:-} in
     run) see_to git "$venv" bubblewrap || stop_with_line ;;
     venv) see_to "$venv" || stop_with_line ;;
     test)
-        see_to git "$venv" bubblewrap redis-server postgresql build-essential npm && exit 0
+        see_to git "$venv" bubblewrap redis-server postgresql build-essential npm chromium-headless-shell && exit 0
         in_ci && say "In CI nothing may be left out." && stop_with_line
         case " ${missing[*]} " in *" git "* | *-venv*) stop_with_line ;; esac
         say "Missing: ${missing[*]}. What needs them is left out and named at the end. To have it all:

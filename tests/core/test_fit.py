@@ -10,7 +10,7 @@ from app.core.lint import plan_fits
 from app.core.patch import FileChange, Patch
 from app.core.plan import Check, Expectation
 from app.core.policy import Policy, Spending
-from app.core.report import CheckRun, Report, When, checks_shown, plan_shown
+from app.core.report import CheckRun, Report, Showing, When, checks_shown, plan_shown, showing
 from app.core.shelf import Shelf
 from app.core.verdict import Allowed, Refused
 from tests.fakes.plans import BASE, plan
@@ -193,6 +193,53 @@ def test_a_regression_test_must_fail_without_the_fix_and_pass_with_it() -> None:
 )
 def test_anything_less_shows_nothing(runs: tuple[CheckRun, ...]) -> None:
     assert isinstance(checks_shown((CHECK,), report(*runs)), Refused)
+
+
+def told(when: When, exit_status: int, **more: object) -> CheckRun:
+    return ran(when, exit_status).model_copy(update=more)
+
+
+PLAIN_CHECK = CHECK.model_copy(update={"expect": Expectation.PASSES})
+
+
+@pytest.mark.parametrize(
+    ("runs", "shows", "allowed"),
+    [
+        ((ran(When.BEFORE, 1), ran(When.AFTER, 0)), Showing.FIXED, True),
+        ((ran(When.BEFORE, 0), ran(When.AFTER, 0)), Showing.PASSES, True),
+        ((ran(When.BEFORE, 0), ran(When.AFTER, 1)), Showing.BROKE, False),
+        ((ran(When.AFTER, 1),), Showing.NOT_SHOWN, False),
+        ((), Showing.NOT_SHOWN, False),
+        (
+            (told(When.BEFORE, 1, failing=("a", "b")), told(When.AFTER, 1, failing=("a",))),
+            Showing.WAS_FAILING,
+            True,
+        ),
+        ((told(When.BEFORE, 1, failing=("a",)), told(When.AFTER, 1, failing=("a", "b"))), Showing.NOT_SHOWN, False),
+        ((told(When.BEFORE, 1, marks="x"), told(When.AFTER, 1, marks="x")), Showing.WAS_FAILING, True),
+        ((told(When.BEFORE, 1, marks="x"), told(When.AFTER, 1, marks="y")), Showing.NOT_SHOWN, False),
+        ((told(When.BEFORE, 1, marks="x"), told(When.AFTER, 2, marks="x")), Showing.NOT_SHOWN, False),
+        ((told(When.BEFORE, 1, marks="x"), told(When.AFTER, 1, marks="x", failing=("a",))), Showing.NOT_SHOWN, False),
+        ((ran(When.BEFORE, 1), ran(When.AFTER, 1)), Showing.NOT_SHOWN, False),
+        ((ran(When.BEFORE, None, "timeout"), ran(When.AFTER, None, "timeout")), Showing.NOT_SHOWN, False),
+        ((ran(When.BEFORE, 0), told(When.AFTER, 0, doubt="it ran no test")), Showing.BROKE, False),
+    ],
+)
+def test_what_a_check_shows_is_told_from_its_runs_alone(
+    runs: tuple[CheckRun, ...], shows: Showing, allowed: bool
+) -> None:
+    assert showing(PLAIN_CHECK, report(*runs)) is shows
+    assert (checks_shown((PLAIN_CHECK,), report(*runs)) == Allowed()) is allowed
+
+
+def test_a_regression_test_is_never_let_pass_for_having_failed_before() -> None:
+    same = (told(When.BEFORE, 1, failing=("a",)), told(When.TESTS_ONLY, 1), told(When.AFTER, 1, failing=("a",)))
+    assert isinstance(checks_shown((CHECK,), report(*same)), Refused)
+
+
+def test_a_pass_that_cannot_be_believed_is_told_with_its_reason() -> None:
+    refused = checks_shown((PLAIN_CHECK,), report(told(When.AFTER, 0, doubt="it ended with status 0 and ran no test")))
+    assert isinstance(refused, Refused) and "ran no test" in refused.reason
 
 
 def test_another_command_under_the_same_name_shows_nothing() -> None:

@@ -10,10 +10,10 @@ import pytest
 
 from tests.house.tree import ROOT
 
-PLAIN_TOOLS = ("bash", "sh", "env", "dirname", "sed", "grep", "cat", "mktemp", "rm", "tail", "chmod", "true")
+PLAIN_TOOLS = ("cp", "bash", "sh", "env", "dirname", "sed", "grep", "cat", "mktemp", "rm", "tail", "chmod", "true")
 APT_GET = """#!/bin/sh
 echo "apt-get $*" >>"$SYSTEM/asked"
-case $* in *install*) for name in bwrap rg git redis-server postgres gcc make npm; do
+case $* in *install*) for name in bwrap rg git redis-server postgres gcc make npm chromium; do
     printf '#!/bin/sh\\n' >"$SYSTEM/bin/$name"; chmod +x "$SYSTEM/bin/$name"; done ;; esac
 """
 PYTHON = """#!/bin/sh
@@ -130,7 +130,7 @@ def test_sudo_is_used_only_where_it_asks_for_no_password(system: System) -> None
 
 
 def test_nothing_is_said_and_nothing_asked_when_everything_is_there(system: System) -> None:
-    for name in ("bwrap", "rg", "redis-server", "postgres", "gcc", "make", "npm"):
+    for name in ("bwrap", "rg", "redis-server", "postgres", "gcc", "make", "npm", "chromium"):
         system.put(name)
     for what in ("run", "test"):
         done = system.see_to(what)
@@ -146,6 +146,19 @@ def test_a_failed_installation_shows_what_the_package_manager_said(system: Syste
     assert "E: Unable to locate package" in done.stderr
 
 
+def test_a_package_that_the_system_does_not_know_keeps_no_other_away(system: System) -> None:
+    as_root(system)
+    for name in ("bwrap", "redis-server", "postgres", "make", "gcc"):
+        system.put(name)
+    asked = 'echo "apt-get $*" >>"$SYSTEM/asked"'
+    npm = 'case "$*" in *npm) cp "$SYSTEM/bin/gcc" "$SYSTEM/bin/npm" ;; esac'
+    system.put("apt-get", f'#!/bin/sh\n{asked}\ncase "$*" in *chromium*) exit 100 ;; esac\n{npm}\n')
+    done = system.see_to("test")
+    assert done.returncode == 0
+    assert "apt-get install -q -y --no-install-recommends npm" in system.asked()
+    assert done.stderr.splitlines()[-1].strip() == "sudo apt-get install -y chromium-headless-shell"
+
+
 def test_for_tests_a_missing_package_is_named_and_the_rest_goes_on(system: System) -> None:
     system.put("bwrap")
     system.put("rg")
@@ -155,7 +168,7 @@ def test_for_tests_a_missing_package_is_named_and_the_rest_goes_on(system: Syste
 
 
 def test_a_compiler_that_finds_no_headers_is_not_there(system: System) -> None:
-    for name in ("bwrap", "redis-server", "postgres", "make", "npm"):
+    for name in ("bwrap", "redis-server", "postgres", "make", "npm", "chromium"):
         system.put(name)
     system.put("gcc", "#!/bin/sh\necho 'stdio.h: No such file or directory' >&2\nexit 1\n")
     done = system.see_to("test")

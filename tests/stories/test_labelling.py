@@ -189,7 +189,7 @@ def test_an_issue_without_a_description_is_planned_like_any_other(make_story: Ma
     [
         ("approve: {role: writer}\n", "`approve.role`"),
         ("aprove: {role: write}\n", "`aprove`"),
-        ("label:\n  role: [write\n", "is not YAML: line 3"),
+        ("label:\n  role: [write\n", "line 3: not YAML"),
         ("- a list\n", "must be a mapping"),
     ],
 )

@@ -1,5 +1,7 @@
 """Proving: the plan's checks, run by the box on the tree before, with the tests alone, and after the change."""
 
+import hashlib
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,11 +14,13 @@ from app.core.plan import Check, Expectation, Plan
 from app.core.report import CheckRun, When
 from app.core.span import SpanKind
 from app.core.verdict import Refused
+from worker.belts.believing import doubt
 from worker.box.box import Box
 from worker.box.checks import Ground, NamedCheck, command_for, discover
 from worker.box.command import BoxUnavailable, Ran
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable
 from worker.evidence.distill import distill
+from worker.evidence.tallies import tally
 from worker.evidence.trace import Trace
 from worker.repo.edits import EditedFile
 from worker.repo.export import materialise
@@ -120,10 +124,13 @@ class Prover:
                 raise BoxLost(ran)
             noted.outcome = f"exit {ran.exit_status}" if ran.exit_status is not None else str(ran.ended)
         self.trace.must_be_wanted()
-        return self._told(check, when, ran)
+        return self._told(check, when, ran, ground.snapshot)
 
-    def _told(self, check: Check, when: When, ran: Ran) -> CheckRun:
+    def _told(self, check: Check, when: When, ran: Ran, tree: Path) -> CheckRun:
         text = ran.output.decode("utf-8", "replace")
+        view = distill(check.name, text, EXCERPT).text
+        counted = tally(text)
+        ended_well = str(ran.ended) == "exited" and ran.exit_status == 0
         return CheckRun(
             name=check.name,
             argv=check.argv,
@@ -133,7 +140,11 @@ class Prover:
             seconds=round(ran.seconds, 3),
             output_ref=self.keep(ran.output, "text/plain"),
             limits=ran.limits,
-            excerpt=distill(check.name, text, EXCERPT).text,
+            excerpt=view,
+            tests=counted.ran,
+            failing=counted.failing,
+            doubt=doubt(check.argv, tree, counted) if ended_well else "",
+            marks="" if ended_well else _marks(view),
         )
 
     @contextmanager
@@ -142,6 +153,11 @@ class Prover:
             tree = folder / "tree"
             materialise(self.snapshot, changes, tree)
             yield tree
+
+
+def _marks(view: str) -> str:
+    """A digest of the view in which numbers count as the same, such as times, ports and addresses."""
+    return hashlib.sha256(re.sub(r"0x[0-9a-f]+|\d+(?:\.\d+)?", "0", view).encode()).hexdigest()
 
 
 def tests_among(changes: tuple[EditedFile, ...]) -> tuple[EditedFile, ...]:

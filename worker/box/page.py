@@ -17,7 +17,9 @@ from worker.box.trail import INSIDE
 
 _PYTHON = "/usr/bin/python3"
 _VISITOR = "visit.py"
-_SECONDS = 40.0
+_SECONDS = 25
+_AROUND = 15
+"""For Chromium to begin, and to be ended."""
 _PROGRAMS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 _TEXT = 2_000
 
@@ -78,10 +80,14 @@ def chromium_here(folder: Path = Path("/usr/bin")) -> str | None:
     return None
 
 
-def visiting(chromium: str, root: str, target: str) -> Command:
-    """The command that opens `target` (a path with its query and fragment) with the site's root at `root`."""
+def visiting(chromium: str, root: str, target: str, seconds: int = _SECONDS) -> Command:
+    """The command that opens `target` (a path with its query and fragment) with the site's root at `root`.
+
+    A page that is still busy after `seconds` is told as it then was.
+    """
     place = f"/work/{root}".rstrip("/")
-    return Command((_PYTHON, f"/tools/0/{_VISITOR}", chromium, place, target), _SECONDS, Profile.REPRO, {}, (INSIDE,))
+    words = (_PYTHON, f"/tools/0/{_VISITOR}", chromium, place, target, str(seconds))
+    return Command(words, seconds + _AROUND, Profile.REPRO, {}, (INSIDE,))
 
 
 def visit_of(ran: Ran) -> Visit | NotVisited:

@@ -380,4 +380,4 @@ def test_an_ordinary_account_gets_a_box_as_well(open_tree: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout.decode().split() == ["b'1000\\nfirst\\n'"] * 4
+    assert done.stdout.decode().split() == ["b'1000\\nfirst\\n'"] * len(Profile)

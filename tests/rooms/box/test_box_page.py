@@ -31,12 +31,12 @@ def site(tree: Path) -> Path:
     return tree
 
 
-def opened(box: Box, tree: Path, target: str = "index.html", root: str = "docs") -> Visit | NotVisited:
+def opened(box: Box, tree: Path, target: str = "index.html", root: str = "docs", seconds: int = 25) -> Visit | NotVisited:
     chromium = chromium_here()
     if chromium is None:
         leave_out("Chromium is not installed (apt-get install chromium-headless-shell).")
         raise AssertionError
-    ran = box.run(tree, visiting(chromium, root, target))
+    ran = box.run(tree, visiting(chromium, root, target, seconds))
     assert isinstance(ran, Ran), ran
     return visit_of(ran)
 
@@ -71,7 +71,7 @@ class TestInTheBox:
     @pytest.mark.slow
     def test_a_page_that_never_rests_is_told_as_it_then_was_or_not_at_all(self, box: Box, site: Path) -> None:
         (site / "docs/index.html").write_text("<h1>Begun</h1><script>while (true) {}</script>")
-        visit = opened(box, site)
+        visit = opened(box, site, seconds=2)
         assert isinstance(visit, NotVisited) or not visit.finished
 
     def test_a_page_that_is_not_there_is_told_by_its_request(self, box: Box, site: Path) -> None:

@@ -217,7 +217,7 @@ def test_functions_of_a_javascript_program_are_told(
 
 
 def a_run(trail: bytes) -> Result:
-    return Result(Ended.EXITED, 0, b"", 0, 0.1, 0.1, None, "soft", trail)
+    return Result(Ended.EXITED, 0, b"", 0, 0.1, 0.1, None, "soft", trail=trail)
 
 
 def test_only_files_of_the_tree_and_whole_lines_are_believed() -> None:

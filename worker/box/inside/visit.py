@@ -1,4 +1,4 @@
-"""Opens one page in headless Chromium and says what happened, as one JSON object: `visit.py CHROMIUM ROOT TARGET`.
+"""Opens one page in headless Chromium and says what happened, as one JSON object: `visit.py CHROMIUM ROOT TARGET SECONDS`.
 
 Files below ROOT are served on this namespace's own loopback; TARGET is a path below it, with its query and fragment.
 Failed requests and their reasons come from Chromium's own log of the network, messages from its log of the console.
@@ -19,7 +19,6 @@ if MYPY:
     from typing import Any
 
 _PLACE = "/tmp/visit"  # noqa: S108 (the box's own)
-_SECONDS = 25
 _BUDGET_MS = 10_000
 _SCREENSHOT_BYTES = 600_000
 _DOM_CHARACTERS = 300_000
@@ -47,11 +46,11 @@ def _serve(root: str) -> int:
     return server.server_address[1]
 
 
-def _open(chromium: str, address: str) -> "tuple[int | None, str, str]":
+def _open(chromium: str, address: str, seconds: float) -> "tuple[int | None, str, str]":
     """Its status (none when it had to be ended), the page as it then was, and what Chromium logged."""
     with open(f"{_PLACE}/dom", "wb") as dom, open(f"{_PLACE}/log", "wb") as log:
         try:
-            ran = subprocess.run([chromium, *_OPTIONS, address], stdout=dom, stderr=log, timeout=_SECONDS, check=False)
+            ran = subprocess.run([chromium, *_OPTIONS, address], stdout=dom, stderr=log, timeout=seconds, check=False)
             status = ran.returncode
         except subprocess.TimeoutExpired:
             status = None
@@ -120,11 +119,11 @@ def _screenshot() -> "str | None":
 
 def main() -> None:
     """Prints the object, and nothing else."""
-    chromium, root, target = sys.argv[1:]
+    chromium, root, target, seconds = sys.argv[1:]
     os.makedirs(_PLACE)
     port = _serve(root)
     here = f"http://127.0.0.1:{port}"
-    status, dom, log = _open(chromium, f"{here}/{target.lstrip('/')}")
+    status, dom, log = _open(chromium, f"{here}/{target.lstrip('/')}", float(seconds))
     requests, messages = _requests(), _console(log)
     result = {
         "status": status,

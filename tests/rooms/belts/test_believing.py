@@ -1,0 +1,95 @@
+"""A passing end that shows nothing is not believed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from worker.belts.believing import doubt
+from worker.evidence.tallies import Tally
+
+NPM = ("/usr/bin/npm", "test", "--silent")
+MAKE = ("/usr/bin/make", "test")
+UNKNOWN = Tally()
+
+
+def scripts(tree: Path, **named: str) -> Path:
+    (tree / "package.json").write_text(json.dumps({"scripts": named}))
+    return tree
+
+
+def makefile(tree: Path, text: str) -> Path:
+    (tree / "Makefile").write_text(text)
+    return tree
+
+
+def test_a_runner_that_reports_failures_or_ran_nothing_is_not_believed(tmp_path: Path) -> None:
+    assert "reports 2 failed tests" in doubt(NPM, tmp_path, Tally(5, 2))
+    assert "ran no test" in doubt(NPM, tmp_path, Tally(0, 0))
+    assert doubt(NPM, tmp_path, Tally(5, 0)) == ""
+    assert doubt(("/usr/bin/go", "test", "./..."), tmp_path, UNKNOWN) == ""
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "jest || true",
+        "jest | tee log",
+        "jest; exit 0",
+        "jest || echo failed",
+        "jest; echo done",
+        "node a.js &",
+        "node a.js || :",
+    ],
+)
+def test_a_script_that_hides_a_failure_is_not_believed(tmp_path: Path, script: str) -> None:
+    assert f"`{script}`" in doubt(NPM, scripts(tmp_path, test=script), UNKNOWN)
+    assert f"`{script}`" in doubt(NPM, scripts(tmp_path, test="npm run unit", unit=script), UNKNOWN)
+    assert f"`{script}`" in doubt(NPM, scripts(tmp_path, pretest=script, test="jest"), UNKNOWN)
+    assert f"`{script}`" in doubt(
+        MAKE, makefile(tmp_path, f"all: x\n\ntest: unit\n\techo x\nunit:\n\t{script}\n"), UNKNOWN
+    )
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "jest",
+        "eslint . && jest",
+        "jest --grep 'a|b'",
+        'node -e "x | y"',
+        "a || b",
+        "set -o pipefail; jest | cat",
+        "a 2>&1",
+        "rm -f log || true; jest",
+        "./greet | grep -q hello",
+        "./greet | diff - expected",
+    ],
+)
+def test_a_plain_script_is_believed(tmp_path: Path, script: str) -> None:
+    assert doubt(NPM, scripts(tmp_path, test=script, lint="x || true"), UNKNOWN) == ""
+    assert doubt(MAKE, makefile(tmp_path, f"test:\n\t{script}\nother:\n\tx || true\n"), UNKNOWN) == ""
+
+
+def test_what_a_script_hides_does_no_harm_where_the_runner_said_that_tests_passed(tmp_path: Path) -> None:
+    assert doubt(NPM, scripts(tmp_path, test="jest | tee log"), Tally(3, 0)) == ""
+
+
+def test_a_recipe_line_that_goes_on_after_a_failure_is_not_believed(tmp_path: Path) -> None:
+    assert "goes on after a failure" in doubt(MAKE, makefile(tmp_path, "test:\n\t-sh tests.sh\n"), UNKNOWN)
+    assert doubt(MAKE, makefile(tmp_path, "test:\n\t@sh tests.sh\n"), UNKNOWN) == ""
+
+
+def test_tidying_up_may_fail(tmp_path: Path) -> None:
+    assert doubt(MAKE, makefile(tmp_path, "test:\n\t-rm -rf log\n\t-@mkdir log\n\tsh tests.sh\n"), UNKNOWN) == ""
+
+
+def test_scripts_that_cannot_be_read_hide_nothing_that_is_known(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text("{")
+    assert doubt(NPM, tmp_path, UNKNOWN) == ""
+    (tmp_path / "Makefile").symlink_to("/dev/zero")
+    assert doubt(MAKE, tmp_path, UNKNOWN) == ""
+
+
+def test_scripts_that_run_one_another_are_read_once(tmp_path: Path) -> None:
+    assert doubt(NPM, scripts(tmp_path, test="npm run a", a="npm test"), UNKNOWN) == ""

@@ -1,0 +1,119 @@
+"""Whether a check that ended with status 0 can be believed: what its runner said of itself, and what its script hides.
+
+An exit status is a claim as well. A pipe, `|| true` or a runner without tests makes it one that shows nothing.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from worker.evidence.tallies import Tally
+
+_LARGEST = 1_000_000
+_MOST_SCRIPTS = 40
+_HIDES = (
+    (
+        re.compile(r"(?P<hidden>[^;&|]*)\|\|\s*(?:true|:|exit\s+0|echo\b[^|;&]*)(?=\s*(?:$|[;&)]))"),
+        "takes a failure for a success",
+    ),
+    (
+        re.compile(r"(?<![|>&])\|(?![|&]|\s*(?:[a-z]*grep|rg|diff|cmp|test|\[)\s)"),
+        "ends with the status of the last command of a pipe",
+    ),
+    (re.compile(r";\s*(?:true|:|exit\s+0|echo\b[^;&|]*)\s*$"), "ends well whatever came before"),
+    (re.compile(r"(?<!&)&\s*$"), "does not wait for what it starts"),
+)
+_GOES_ON = re.compile(r"\s*@?-@?(?P<hidden>.*)")
+_TIDIES = re.compile(
+    r"\s*(?:sudo\s+)?(?:rm|rmdir|mkdir|touch|cp|mv|ln|chmod|echo|printf|kill|pkill|killall|find|which|command|type)\b"
+)
+"""What comes before and after tests: nobody asks whether it went well."""
+_RUNS = re.compile(r"\b(?:npm|pnpm|yarn|bun)(?:\s+run(?:-script)?)?\s+(?:--silent\s+|-s\s+)?([\w:.-]+)")
+_RULE = re.compile(r"^([^\s.#:=%][^#:=%\n]*)::?(?![:=])([^#;\n]*)(?:;(.*))?$")
+
+
+def doubt(words: tuple[str, ...], tree: Path, told: Tally) -> str:
+    """Why a passing end of this command shows nothing; empty where it does.
+
+    What a script hides does no harm where the runner itself said that tests ran and that none failed.
+    """
+    if told.failed:
+        return f"it ended with status 0 and reports {told.failed} failed test{'' if told.failed == 1 else 's'}"
+    if told.ran == 0:
+        return "it ended with status 0 and ran no test"
+    if told.ran is not None:
+        return ""
+    return next((f"its script {what}: `{line}`" for line, what in _hidden(words, tree)), "")
+
+
+def _hidden(words: tuple[str, ...], tree: Path) -> Iterator[tuple[str, str]]:
+    tool = Path(words[0]).name
+    lines = _npm_lines(tree) if tool == "npm" else _make_lines(words, tree) if tool == "make" else ()
+    for line in lines:
+        if "pipefail" in line:
+            continue
+        for pattern, what in _HIDES:
+            if any(not _tidies(match) for match in pattern.finditer(_without_strings(line))):
+                yield line.strip()[:120], what
+        if tool == "make" and (match := _GOES_ON.match(line)) and not _tidies(match):
+            yield line.strip()[:120], "goes on after a failure"
+
+
+def _tidies(match: re.Match[str]) -> bool:
+    return bool(_TIDIES.match(match.groupdict().get("hidden") or ""))
+
+
+def _without_strings(line: str) -> str:
+    return re.sub(r"'[^']*'|\"[^\"]*\"", "''", line)
+
+
+def _npm_lines(tree: Path) -> Iterator[str]:
+    """The test script, what npm runs before and after it, and the scripts that these run."""
+    try:
+        package = json.loads(_text(tree / "package.json") or "{}")
+    except (ValueError, RecursionError):
+        return
+    scripts = package.get("scripts") if isinstance(package, dict) else None
+    if not isinstance(scripts, dict):
+        return
+    wanted, seen = ["test"], set[str]()
+    while wanted and len(seen) < _MOST_SCRIPTS:
+        name = wanted.pop()
+        for part in (f"pre{name}", name, f"post{name}"):
+            text = scripts.get(part)
+            if isinstance(text, str) and part not in seen:
+                seen.add(part)
+                yield text
+                wanted += _RUNS.findall(text)
+
+
+def _make_lines(words: tuple[str, ...], tree: Path) -> Iterator[str]:
+    """The recipes of the goals, and of what they need first."""
+    text = next((found for name in ("GNUmakefile", "makefile", "Makefile") if (found := _text(tree / name))), "")
+    recipes: dict[str, list[str]] = {}
+    needs: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in text.replace("\\\n", " ").split("\n"):
+        if line.startswith("\t"):
+            for target in current:
+                recipes[target].append(line)
+            continue
+        match = _RULE.match(line)
+        current = match[1].split() if match else []
+        for target in current:
+            recipes.setdefault(target, []).extend([match[3]] if match and match[3] else [])
+            needs.setdefault(target, []).extend(match[2].split() if match else [])
+    wanted, seen = [word for word in words[1:] if not word.startswith("-")], set[str]()
+    while wanted and len(seen) < _MOST_SCRIPTS:
+        name = wanted.pop()
+        if name in recipes and name not in seen:
+            seen.add(name)
+            yield from recipes[name]
+            wanted += needs[name]
+
+
+def _text(path: Path) -> str | None:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
+        return None
+    return path.read_text("utf-8", "replace")
