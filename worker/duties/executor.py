@@ -17,6 +17,7 @@ from app.core.template import Template, TemplateUnreadable
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
 from worker.belts import executor, research
+from worker.belts.bench import Bench, BenchModels, Made, Stopped
 from worker.belts.proving import BoxLost, NotPrepared, Prover, scratch
 from worker.box.box import Box, BoxSettings, open_box
 from worker.box.checks import discover
@@ -64,7 +65,7 @@ def execute(shop: Shop, claim: Claim, trace: Trace) -> Done:
     cap = {"usd": plan.budget.usd, "calls": plan.budget.calls, "minutes": plan.budget.minutes}
     meter = Meter(Cap.model_validate(cap))
     if isinstance(template, Refused):
-        return _told(shop, grant, executor.Stopped(template), meter)
+        return _told(shop, grant, Stopped(template), meter)
     with shop.line(claim) as line:
         # It reads no history: where the planner has not brought it here, the tree alone is enough.
         mirror = shop.fetched(line, plan.base_commit, depth=1)
@@ -82,7 +83,7 @@ def _template(shop: Shop, plan: Plan) -> Template | Refused:
         return Refused(str(error), "Put it back, or ask for a new plan with the label.")
 
 
-def _answered(work: _Work) -> Findings | executor.Stopped:
+def _answered(work: _Work) -> Findings | Stopped:
     """Questions need no box: nothing is run and nothing is changed."""
     models = work.plan.models
     with Snapshot(work.mirror, work.plan.base_commit) as snapshot:
@@ -96,10 +97,10 @@ def _answered(work: _Work) -> Findings | executor.Stopped:
             trace=work.trace,
         )
         findings = research.answer_all(work.plan, study, work.meter)
-    return executor.Stopped(findings) if isinstance(findings, Refused) else findings
+    return Stopped(findings) if isinstance(findings, Refused) else findings
 
 
-def _changed(work: _Work) -> executor.Made | executor.Stopped:
+def _changed(work: _Work) -> Made | Stopped:
     box = open_box(BoxSettings(bwrap=work.shop.settings.bwrap))
     if isinstance(box, BoxUnavailable):
         raise _waiting(box)
@@ -111,12 +112,12 @@ def _changed(work: _Work) -> executor.Made | executor.Stopped:
 
 
 @contextmanager
-def _bench(work: _Work, box: Box) -> Iterator[executor.Bench]:
+def _bench(work: _Work, box: Box) -> Iterator[Bench]:
     shop, plan = work.shop, work.plan
     with Snapshot(work.mirror, plan.base_commit) as snapshot, scratch() as folder:
         tree = folder / "tree"
         snapshot.export(tree)
-        yield executor.Bench(
+        yield Bench(
             template=work.template,
             policy=work.policy,
             models=None if plan.rule is not None else _models(work),
@@ -127,9 +128,9 @@ def _bench(work: _Work, box: Box) -> Iterator[executor.Bench]:
         )
 
 
-def _models(work: _Work) -> executor.BenchModels:
+def _models(work: _Work) -> BenchModels:
     pins = work.plan.models
-    return executor.BenchModels(
+    return BenchModels(
         standard=work.model(pins.executor, "executor"),
         strong=work.model(pins.planner, "executor"),
         reviewer=work.model(pins.reviewer, "reviewer"),
@@ -140,14 +141,14 @@ def _waiting(unavailable: BoxUnavailable | EnvironmentUnavailable) -> MustWait:
     return MustWait(Held(HELD_SECONDS, unavailable.reason, unavailable.remedy))
 
 
-def _told(shop: Shop, grant: Grant, outcome: executor.Made | executor.Stopped | Findings, meter: Meter) -> Done:
+def _told(shop: Shop, grant: Grant, outcome: Made | Stopped | Findings, meter: Meter) -> Done:
     digest, at = grant.proposal.digest, shop.clock()
     if isinstance(outcome, Findings):
         findings_ref = shop.keep(canonical(outcome), "application/json")
         answered = QuestionsAnswered(at=at, plan_digest=digest, findings_ref=findings_ref, spent=meter.spent)
         return [answered], "answered"
     report_ref = shop.keep(canonical(outcome.report), "application/json") if outcome.report else ""
-    if isinstance(outcome, executor.Made):
+    if isinstance(outcome, Made):
         patch_ref = shop.keep(canonical(outcome.patch), "application/json")
         done = StepsDone(at=at, plan_digest=digest, patch_ref=patch_ref, report_ref=report_ref, spent=meter.spent)
         return [done], "built"

@@ -1,0 +1,61 @@
+"""What the executor works with, how far it is, and how its work ends."""
+
+from dataclasses import dataclass, field
+
+from app.core.patch import Patch
+from app.core.policy import Policy
+from app.core.report import Report
+from app.core.template import Template
+from app.core.verdict import Refused
+from worker.belts.proving import Prover
+from worker.evidence.trace import Trace
+from worker.model.client import Model
+from worker.repo.edits import Overlay
+from worker.repo.snapshot import Snapshot
+from worker.repo.symbols import SymbolCache
+
+
+@dataclass(frozen=True, slots=True)
+class BenchModels:
+    """Who does standard steps, who strong ones, and who reads the result."""
+
+    standard: Model
+    strong: Model
+    reviewer: Model
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What the executor works with. It holds no token, and no way to get one; for a rule's work not even a model."""
+
+    template: Template
+    policy: Policy
+    models: BenchModels | None
+    snapshot: Snapshot
+    symbols: SymbolCache
+    prover: Prover
+    trace: Trace
+
+
+@dataclass(slots=True)
+class Walk:
+    """The work so far: the edits that were kept, and what the report is to say of them."""
+
+    overlay: Overlay
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """The steps are done, the patch is inside the plan, the checks were shown."""
+
+    patch: Patch
+    report: Report
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The work ended without a result that may leave the box."""
+
+    refused: Refused
+    report: Report | None = None
