@@ -42,9 +42,8 @@ def test_a_check_that_failed_before_for_the_same_reason_does_not_block_and_is_to
 
 
 def test_a_check_that_fails_for_another_reason_than_before_blocks(make_story: Making) -> None:
-    recipe = (
-        "@grep -q 'echo .hello' greet.sh && echo 'FAIL: test_new (t.T.test_new)'; echo 'FAIL: test_old (t.T.test_old)'; exit 1"
-    )
+    new, old = "FAIL: test_new (t.T.test_new)", "FAIL: test_old (t.T.test_old)"
+    recipe = f"@grep -q 'echo .hello' greet.sh && echo '{new}'; echo '{old}'; exit 1"
     story = make_story(script(documentation(step(1, "greet.sh")), SPELLS), FILES | {"Makefile": f"test:\n\t{recipe}\n"})
     approved(story)
     nothing_was_pushed(story)

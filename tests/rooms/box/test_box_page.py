@@ -31,12 +31,12 @@ def site(tree: Path) -> Path:
     return tree
 
 
-def opened(box: Box, tree: Path, target: str = "index.html", root: str = "docs", seconds: int = 25) -> Visit | NotVisited:
+def opened(box: Box, tree: Path, target: str = "index.html", seconds: int = 25) -> Visit | NotVisited:
     chromium = chromium_here()
     if chromium is None:
         leave_out("Chromium is not installed (apt-get install chromium-headless-shell).")
         raise AssertionError
-    ran = box.run(tree, visiting(chromium, root, target, seconds))
+    ran = box.run(tree, visiting(chromium, "docs", target, seconds))
     assert isinstance(ran, Ran), ran
     return visit_of(ran)
 

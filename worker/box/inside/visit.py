@@ -1,5 +1,6 @@
-"""Opens one page in headless Chromium and says what happened, as one JSON object: `visit.py CHROMIUM ROOT TARGET SECONDS`.
+"""Opens one page in headless Chromium and says what happened, as one JSON object.
 
+`visit.py CHROMIUM ROOT TARGET SECONDS`.
 Files below ROOT are served on this namespace's own loopback; TARGET is a path below it, with its query and fragment.
 Failed requests and their reasons come from Chromium's own log of the network, messages from its log of the console.
 """
