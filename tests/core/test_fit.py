@@ -105,7 +105,7 @@ def test_a_patch_of_exactly_the_plan_fits() -> None:
         ((*WHOLE, change(".github/workflows/x.yml", "create")), "workflow"),
     ],
 )
-def test_a_patch_that_holds_anything_else_or_less_is_refused(changes: tuple[FileChange, ...], words: str) -> None:
+def test_31_a_patch_that_holds_anything_else_or_less_is_refused(changes: tuple[FileChange, ...], words: str) -> None:
     refused = patch_fits(plan(), patch(*changes), Policy())
     assert isinstance(refused, Refused)
     assert words in str(refused)

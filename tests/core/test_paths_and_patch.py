@@ -30,7 +30,7 @@ def test_an_ordinary_path_comes_back_byte_for_byte(path):
         "zero\u200bwidth", "right\u202eleft", "line\u2028end", "\udcff", "x" * 4_097, "é" * 2_049,
     ],
 )  # fmt: skip
-def test_a_path_that_leaves_hides_or_names_a_git_directory_is_refused(path):
+def test_31_a_path_that_leaves_hides_or_names_a_git_directory_is_refused(path):
     assert isinstance(safe_path(path), Refused)
 
 

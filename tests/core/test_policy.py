@@ -244,6 +244,15 @@ def test_what_is_not_carried_out_is_refused_and_never_ignored(key: str) -> None:
     assert isinstance(bounded(Policy(), Bounds(staged=True)), Refused)
 
 
+@pytest.mark.parametrize("text", [
+    "sandbox: off", "box: {network: true}", "mounts: [/etc]", "hosts: ['registry.example.test:443']",
+    "hosts: ['*:443']", "hosts: ['registry.example.test']", "setup: [[sh, -c, 'curl x']]", "setup: ['pip install x']",
+    "checks: {own: {run: [sh, run.sh]}}", "checks: {own: {run: [make], network: true}}", "limits: {memory: 64}",
+])  # fmt: skip
+def test_36_no_policy_asks_for_less_of_a_box_than_the_operator_gives(text: str) -> None:
+    assert isinstance(parse_policy(text), Refused)
+
+
 def test_without_bounds_of_the_operator_a_policy_is_as_it_is() -> None:
     assert bounded(Policy(), NO_BOUNDS) == Policy()
 

@@ -21,6 +21,10 @@ class OwnAccount:
 
     uid: int
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for root."""
+        _must_not_be_root(self.uid)
+
 
 @dataclass(frozen=True, slots=True)
 class BoxAccount:
@@ -28,6 +32,15 @@ class BoxAccount:
 
     uid: int
     gid: int
+
+    def __post_init__(self) -> None:
+        """Raises ValueError for root, and for root's group."""
+        _must_not_be_root(self.uid, self.gid)
+
+
+def _must_not_be_root(*numbers: int) -> None:
+    if 0 in numbers:
+        raise ValueError("the box never runs as root")
 
 
 Account = OwnAccount | BoxAccount
@@ -39,15 +52,16 @@ def account_for_the_box() -> Account | BoxUnavailable:
         if os.getuid() == 0:
             return BoxUnavailable("This process holds root's real user id.", "Start the worker as its own user.")
         return OwnAccount(os.geteuid())
-    found = _named() or _made() or _unnamed()
+    try:
+        found = _named() or _made() or _unnamed()
+    except ValueError:
+        return BoxUnavailable(f"The account {ACCOUNT_NAME} has root's number.", "Give it a number of its own.")
     if found is None:
         return BoxUnavailable(
             f"This process is root and there is no account named {ACCOUNT_NAME} for the box.",
             f"Make one with `useradd --system --shell /usr/sbin/nologin {ACCOUNT_NAME}`, "
             "or start the worker as its own user.",
         )
-    if found.uid == 0 or found.gid == 0:
-        return BoxUnavailable(f"The account {ACCOUNT_NAME} has root's number.", "Give it a number of its own.")
     return found
 
 

@@ -216,7 +216,7 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_other_form_of_asking_is_refused(door: Callable[..., Door], form: str) -> None:
+def test_26_every_other_form_of_asking_is_refused(door: Callable[..., Door], form: str) -> None:
     way = door()
     came = way.registry.came
     answer = way.asks((FORMS[form].format(port=way.registry.port) + "\r\n\r\n").encode())
@@ -225,7 +225,7 @@ def test_every_other_form_of_asking_is_refused(door: Callable[..., Door], form: 
     assert way.last().target.isprintable()
 
 
-def test_socks_and_ssh_and_noise_are_refused(door: Callable[..., Door]) -> None:
+def test_26_socks_and_ssh_and_noise_are_refused(door: Callable[..., Door]) -> None:
     for said in (b"\x05\x01\x00\r\n\r\n", b"\x04\x01\x01\xbb\x7f\0\0\x01x\0\r\n\r\n", b"\xff" * 300 + b"\r\n\r\n"):
         way = door()
         assert way.asks(said).startswith(b"HTTP/1.1 403") and "no plain request" in way.last().refused
@@ -245,7 +245,7 @@ def test_the_upper_case_of_a_listed_host_is_that_host(door: Callable[..., Door])
     ("other.example.test", "inside it asks for another host"), (None, "it names no host"),
     (f"x.{NAME}", "inside it asks for another host"),
 ])  # fmt: skip
-def test_the_name_inside_is_the_name_outside_or_nothing_is_dialled(
+def test_26_the_name_inside_is_the_name_outside_or_nothing_is_dialled(
     door: Callable[..., Door], name: str | None, reason: str
 ) -> None:
     way = door()
@@ -256,7 +256,7 @@ def test_the_name_inside_is_the_name_outside_or_nothing_is_dialled(
     assert reason in way.last().refused and way.registry.came == came
 
 
-def test_a_hidden_name_is_refused(door: Callable[..., Door]) -> None:
+def test_26_a_hidden_name_is_refused(door: Callable[..., Door]) -> None:
     way = door()
     with way.connects() as client:
         client.sendall(with_extension(greeting(NAME), 0xFE0D, b"\0" * 20))
@@ -283,7 +283,7 @@ RESERVED = (
 
 
 @pytest.mark.parametrize("address", RESERVED)
-def test_an_address_that_is_not_public_is_not_dialled(door: Callable[..., Door], address: str) -> None:
+def test_26_an_address_that_is_not_public_is_not_dialled(door: Callable[..., Door], address: str) -> None:
     assert why_not(address, ())
     way = door(networks=(), resolves={NAME: [address]})
     assert way.asks(f"CONNECT {NAME}:{way.registry.port} HTTP/1.1\r\n\r\n".encode()).startswith(b"HTTP/1.1 403")
@@ -319,7 +319,7 @@ def test_no_address_that_carries_a_reserved_one_is_good(address: ipaddress.IPv4A
 # -- bounds ------------------------------------------------------------------------------------------------------------
 
 
-def test_one_who_says_little_by_little_is_cut_off(door: Callable[..., Door]) -> None:
+def test_27_one_who_says_little_by_little_is_cut_off(door: Callable[..., Door]) -> None:
     way = door(caps=Caps(opening_seconds=0.3))
     with way.knock() as client:
         for _ in range(200):
@@ -368,7 +368,7 @@ def test_a_run_makes_no_more_connections_than_one_run_may(door: Callable[..., Do
 
 
 @pytest.mark.parametrize(("cap", "reason"), [("up_bytes", "bytes were sent"), ("down_bytes", "bytes came")])
-def test_what_goes_out_and_what_comes_in_is_bounded_for_the_whole_run(
+def test_27_what_goes_out_and_what_comes_in_is_bounded_for_the_whole_run(
     door: Callable[..., Door], cap: str, reason: str
 ) -> None:
     way = door(caps=Caps(**{cap: 10_000}))
@@ -557,7 +557,7 @@ for n in range(99):
             "NPM_CONFIG_IGNORE_SCRIPTS": "true", "PIP_ONLY_BINARY": ":all:", "YARN_ENABLE_SCRIPTS": "false",
         }  # fmt: skip
 
-    def test_a_thousand_connections_end_nothing_but_themselves(
+    def test_27_a_thousand_connections_end_nothing_but_themselves(
         self, install: Callable[..., Ran], registry: Registry
     ) -> None:
         ran = install(

@@ -15,6 +15,7 @@ import pytest
 
 from worker.box.account import BoxAccount, account_for_the_box
 from worker.box.box import Box, Command, Ended, Profile, Ran
+from worker.box.limits import SHARED_MEMORY_BYTES
 from worker.box.profiles import limits_of
 from worker.box.seccomp import ABSENT, ARCHITECTURES, REFUSED
 
@@ -47,11 +48,15 @@ attempt("host", lambda: tcp({canary}))
 attempt("proxy", lambda: tcp(3128))
 attempt("datagram", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("127.0.0.1", {canary})))
 attempt("names", lambda: socket.getaddrinfo("countersign.test", 443))
+# Naming the other end of a datagram socket sends nothing: it only asks whether there is a way there.
+def way(address): socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect((address, 53))
+for address in ("192.0.2.1", "169.254.169.254", "10.0.0.1"): attempt(address, lambda: way(address))
 found["routes"] = open("/proc/net/route").read().count("\\n")
 found["interfaces"] = [line.split(":")[0].strip() for line in open("/proc/net/dev").readlines()[2:]]
 """)
     assert found["host"][0] == found["proxy"][0] == "ECONNREFUSED"
     assert found["names"][0] != "done"
+    assert {found[address][0] for address in ("192.0.2.1", "169.254.169.254", "10.0.0.1")} == {"ENETUNREACH"}
     assert found["routes"] <= 1 and found["interfaces"] == ["lo"]
 
 
@@ -317,8 +322,23 @@ for place in ("/dev/shm", "/tmp"):
         profile=Profile.READ,
     )
     assert found["/tmpb"][0] == found["/dev/shmb"][0] == "ENOSPC"
+    limits = limits_of(Profile.TEST)
+    found = attempts("""
+for place in ("/dev/shm", "/tmp", "/work"):
+    found[place] = os.statvfs(place).f_blocks * os.statvfs(place).f_frsize
+""")
+    assert found == {"/dev/shm": SHARED_MEMORY_BYTES, "/tmp": limits.scratch_bytes, "/work": limits.work_bytes}
     huge = ran("sh", "-c", "head -c 300000000 /dev/zero > huge")
     assert huge.ended is Ended.DISK or b"File too large" in huge.output
+
+
+def test_24_a_flood_of_small_files_ends_with_its_time_and_leaves_nothing(ran: Running) -> None:
+    before = os.statvfs("/var/tmp").f_ffree
+    text = "import itertools\nprint('begun', flush=True)\nfor n in itertools.count(): open(f'/tmp/{n}', 'x').close()"
+    result = ran("/usr/bin/python3", "-Ic", text, profile=Profile.READ, seconds=1)
+    assert result.output == b"begun\n" and result.exit_status is None
+    assert result.ended in (Ended.TIMEOUT, Ended.MEMORY)
+    assert before - os.statvfs("/var/tmp").f_ffree < 1_000
 
 
 def test_25_no_hard_link_reaches_into_another_mount(attempts: Attempts) -> None:
@@ -349,6 +369,24 @@ found["first"] = sorted(os.readlink(f"/proc/1/fd/{n}") for n in os.listdir("/pro
     assert found["own"] == ["0", "1", "2", "3"]  # 3 is the listing itself
     assert found["input"] == "/dev/null"
     assert [name.partition(":")[0] for name in found["first"]] == ["anon_inode", "pipe", "pipe", "pipe"]
+
+
+def test_39_neither_the_mint_nor_any_other_socket_of_the_product_is_in_sight(attempts: Attempts, tmp_path: Path) -> None:
+    near, far = socket.socketpair()
+    with near, far, socket.socket(socket.AF_UNIX) as listener:
+        near.set_inheritable(True)
+        listener.bind(str(tmp_path / "mint"))
+        listener.listen()
+        found = attempts(f"""
+attempt("path", lambda: os.stat({str(tmp_path / "mint")!r}))
+attempt("connect", lambda: socket.socket(socket.AF_UNIX).connect({str(tmp_path / "mint")!r}))
+found["sockets"] = open("/proc/net/unix").read().count("\\n") - 1
+links = [os.readlink(f"/proc/{{who}}/fd/{{n}}") for who in ("self", "1") for n in os.listdir(f"/proc/{{who}}/fd")
+         if os.path.lexists(f"/proc/{{who}}/fd/{{n}}")]
+found["inherited"] = [name for name in links if name.startswith("socket:")]
+""")
+    assert found["path"][0] in {"ENOENT", "EACCES"} and found["connect"][0] == "EAFNOSUPPORT"
+    assert found["sockets"] == 0 and found["inherited"] == []
 
 
 ORDINARY = """

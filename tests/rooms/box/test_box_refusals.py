@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from worker.box.account import BoxAccount, account_for_the_box
+from worker.box.account import BoxAccount, OwnAccount, account_for_the_box
 from worker.box.box import Box, BoxSettings, BoxUnavailable, Command, Profile, Ran, open_box
 from worker.box.mounts import first_step
 from worker.box.orphans import end_orphans
@@ -95,7 +95,7 @@ def left_below(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("case", MISBEHAVIOUR)
-def test_a_bubblewrap_that_misbehaves_is_a_refusal_with_its_reason(case: str, reachable: Path) -> None:
+def test_34_a_bubblewrap_that_misbehaves_is_a_refusal_with_its_reason(case: str, reachable: Path) -> None:
     body, reason = MISBEHAVIOUR[case]
     opened = open_box(stand_in(reachable, body))
     assert isinstance(opened, BoxUnavailable), opened
@@ -103,14 +103,20 @@ def test_a_bubblewrap_that_misbehaves_is_a_refusal_with_its_reason(case: str, re
     assert not left_below(reachable)
 
 
-def test_a_missing_bubblewrap_names_what_to_install(tmp_path: Path) -> None:
+def test_33_a_missing_bubblewrap_names_what_to_install(tmp_path: Path) -> None:
     opened = open_box(BoxSettings(bwrap=tmp_path / "bwrap"))
     assert isinstance(opened, BoxUnavailable)
     assert "no bubblewrap" in opened.reason and "apt-get install bubblewrap" in opened.remedy
 
 
+def test_35_no_account_of_the_box_can_be_root() -> None:
+    for make in (lambda: OwnAccount(0), lambda: BoxAccount(0, 65531), lambda: BoxAccount(65531, 0)):
+        with pytest.raises(ValueError, match="root"):
+            make()
+
+
 @pytest.mark.parametrize("version", ["0.7.9", "0.4.0", "eight"])
-def test_an_old_bubblewrap_names_what_to_install(version: str, reachable: Path) -> None:
+def test_34_an_old_bubblewrap_names_what_to_install(version: str, reachable: Path) -> None:
     opened = open_box(stand_in(reachable, "sys.exit(1)", version))
     assert isinstance(opened, BoxUnavailable)
     assert "apt-get install bubblewrap" in opened.remedy
@@ -170,7 +176,7 @@ def test_a_command_does_not_start_when_bubblewrap_changed_since_the_proof(reacha
 
 
 @pytest.mark.needs_userns
-def test_a_mount_that_fails_is_a_refusal_and_no_failed_command(reachable: Path, open_tree: Path) -> None:
+def test_33_a_mount_that_fails_is_a_refusal_and_no_failed_command(reachable: Path, open_tree: Path) -> None:
     spoil = "if inside[-1] == 'marker': words[0:0] = ['--ro-bind', '/nowhere', '/nowhere']\nbecome_real()"
     box = open_box(stand_in(reachable, spoil))
     assert isinstance(box, Box), str(box)

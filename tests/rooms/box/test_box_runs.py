@@ -177,7 +177,7 @@ CHILDREN = {
 
 
 @pytest.mark.parametrize("case", CHILDREN)
-def test_nothing_outlives_a_command(case: str, ran: Running, open_tree: Path) -> None:
+def test_17_21_nothing_outlives_a_command(case: str, ran: Running, open_tree: Path) -> None:
     text, ended = CHILDREN[case]
     word = secrets.token_hex(8)
     start = time.monotonic()
@@ -198,7 +198,7 @@ def test_reading_from_nothing_gives_the_end_at_once(ran: Running) -> None:
 
 
 @pytest.mark.parametrize("text", ["yes 0123456789abcdef", "cat /dev/zero"])
-def test_endless_output_is_cut_and_ended_in_little_memory(text: str, ran: Running) -> None:
+def test_22_endless_output_is_cut_and_ended_in_little_memory(text: str, ran: Running) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     result = ran("sh", "-c", text, seconds=20)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
@@ -240,20 +240,20 @@ def test_processor_time_of_all_children_is_counted(ran: Running) -> None:
     assert 0.6 <= result.cpu_seconds < 3
 
 
-def test_what_a_verification_plants_for_git_is_gone_with_the_copy(ran: Running, open_tree: Path) -> None:
+def test_30_what_a_command_plants_for_git_is_gone_with_the_copy(ran: Running, open_tree: Path) -> None:
     marker = open_tree.parent / "marker"
     plant = (
-        "mkdir -p .git/hooks && printf '[core]\\n fsmonitor = touch %s\\n' \"$0\" > .git/config"
+        "mkdir -p .git/hooks inner/.git && printf '[core]\\n fsmonitor = touch %s\\n' \"$0\" > .git/config"
         " && printf '#!/bin/sh\\ntouch %s\\n' \"$0\" > .git/hooks/pre-commit && chmod +x .git/hooks/pre-commit"
     )
     result = ran("sh", "-c", plant, str(marker), at=open_tree)
     assert result.exit_status == 0, result.output
-    assert not (open_tree / ".git").exists()
+    assert [path.name for path in open_tree.iterdir()] == ["notes.md"]
     subprocess.run(["git", "status"], cwd=open_tree, env={"PATH": "/usr/bin:/bin"}, capture_output=True, check=False)
     assert not marker.exists()
 
 
-def test_a_run_may_be_asked_for_by_a_thread_that_is_the_first_and_short_lived(box: Box, tree: Path) -> None:
+def test_37_a_run_may_be_asked_for_by_a_thread_that_is_the_first_and_short_lived(box: Box, tree: Path) -> None:
     results: list[Ran | BoxUnavailable] = []
     command = Command(("sleep", "0.3"), 5, Profile.READ)
     threads = [threading.Thread(target=lambda: results.append(box.run(tree, command))) for _ in range(3)]
@@ -274,7 +274,7 @@ open_box().run(Path(sys.argv[1]), Command(("sh", "-c", "sleep 60; : " + sys.argv
 
 
 @pytest.mark.parametrize("later", [0.0, 0.002, 0.005, 0.01, 0.1])
-def test_the_run_dies_with_a_supervisor_that_is_killed(later: float, box: Box, tree: Path) -> None:
+def test_18_the_run_dies_with_a_supervisor_that_is_killed(later: float, box: Box, tree: Path) -> None:
     word = secrets.token_hex(8)
     root = Path(__file__).parents[3]
     # The word is given in two halves, so that only processes of the run carry the whole of it.

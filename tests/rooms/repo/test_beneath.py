@@ -1,7 +1,9 @@
 """Nothing leads out of a folder that files are opened beneath (case PI-03), by either way of opening them."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -49,7 +51,7 @@ def root(tmp_path: Path) -> Iterator[int]:
         "deep/../../outside/secret",
     ],
 )
-def test_a_path_that_leads_out_or_through_a_link_is_not_opened(opening, root, path, tmp_path):
+def test_28_a_path_that_leads_out_or_through_a_link_is_not_opened(opening, root, path, tmp_path):
     with pytest.raises(OSError, match=r".+"):
         opening(root, path, os.O_RDONLY, 0)
     with pytest.raises(OSError, match=r".+"):
@@ -69,3 +71,26 @@ def test_what_lies_beneath_is_opened_and_made(opening, root, tmp_path):
     with open(opening(root, "deep/new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
         file.write("new")
     assert (tmp_path / "inside" / "deep" / "new").read_text() == "new"
+
+
+def test_28_a_folder_that_is_swapped_for_a_link_never_leads_out(opening, root, tmp_path):
+    inside, over = tmp_path / "inside", threading.Event()
+    (inside / "deep" / "secret").write_text("own")
+    (tmp_path / "ready").symlink_to(tmp_path / "outside")
+
+    def swap():
+        while not over.is_set():
+            (inside / "deep").rename(tmp_path / "aside")
+            (tmp_path / "ready").rename(inside / "deep")
+            (inside / "deep").rename(tmp_path / "ready")
+            (tmp_path / "aside").rename(inside / "deep")
+
+    swapping = threading.Thread(target=swap)
+    swapping.start()
+    seen = set()
+    for _ in range(3_000):
+        with suppress(OSError), open(opening(root, "deep/secret", os.O_RDONLY, 0)) as file:
+            seen.add(file.read())
+    over.set()
+    swapping.join()
+    assert seen <= {"own"}

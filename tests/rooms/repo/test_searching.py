@@ -148,3 +148,19 @@ def test_the_tool_hands_on_everything_that_it_is_asked(snapshot_of, tmp_path):
     listed = search(asked | {"shown": "paths"})
     assert isinstance(listed, Answer) and listed.text == "3 matching lines in 1 files\nsrc/app.py: 3"
     assert isinstance(search({"pattern": "("} | {"mode": "regex"}), Failed)
+
+
+@pytest.mark.parametrize("pattern", [
+    "--open-files-in-pager=touch {marker}", "-Otouch {marker}", "--pre=touch {marker}", "--no-index", "-f/etc/passwd",
+    "$(touch {marker})", "`touch {marker}`", "; touch {marker}", "--", "-e", "--ext-grep", "--recurse-submodules",
+])  # fmt: skip
+@pytest.mark.parametrize("mode", ["literal", "regex"])
+def test_32_a_pattern_is_text_and_never_an_option_or_a_command(snapshot_of, tmp_path, pattern, mode):
+    marker = tmp_path / "marker"
+    asked = pattern.format(marker=marker)
+    snapshot = snapshot_of({"notes.md": f"first\nit says {asked} here\n".encode()})
+    found = reading.search(snapshot, None, Query(asked, mode))
+    assert isinstance(found, Refused) or "root:" not in found
+    assert not marker.exists()
+    if mode == "literal":
+        assert told(snapshot, asked)[0] == "1 matching lines in 1 files"
