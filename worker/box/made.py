@@ -1,4 +1,4 @@
-"""What an install run left in its folder, judged by trusted code when every process of the run is dead (sandbox 5.8)."""
+"""What an install run left in its folder, judged by trusted code once every process of it is dead (sandbox 5.8)."""
 
 import hashlib
 import os

@@ -371,7 +371,7 @@ found["first"] = sorted(os.readlink(f"/proc/1/fd/{n}") for n in os.listdir("/pro
     assert [name.partition(":")[0] for name in found["first"]] == ["anon_inode", "pipe", "pipe", "pipe"]
 
 
-def test_39_neither_the_mint_nor_any_other_socket_of_the_product_is_in_sight(attempts: Attempts, tmp_path: Path) -> None:
+def test_39_neither_the_mint_nor_any_socket_of_the_product_is_in_sight(attempts: Attempts, tmp_path: Path) -> None:
     near, far = socket.socketpair()
     with near, far, socket.socket(socket.AF_UNIX) as listener:
         near.set_inheritable(True)
