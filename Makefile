@@ -8,7 +8,8 @@ MAKEFLAGS += --no-print-directory --no-builtin-rules
 .PHONY: help run test lint bench bench-checks bench-distill bench-input bench-rank bench-edit lock clean system-run system-test environment environment-test
 
 BIN := .venv/bin
-PYTEST_ARGS ?= -n auto
+# One more than there are processors: stories also wait, for other processes and for disks.
+PYTEST_ARGS ?= -n $(shell expr 1 + $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1))
 ISSUES ?= ../shared/data/issues.jsonl
 
 help: ## What there is to type

@@ -104,17 +104,46 @@ def left_of(session):
 @pytest.mark.needs_userns
 @pytest.mark.slow
 @pytest.mark.timeout(240)
-def test_the_demo_mends_a_real_package_for_good(demo, cache, tmp_path):
-    out = tmp_path / "out"
-    alone = demo("--auto", "--out", str(out), XDG_CACHE_HOME=str(cache))
-    assert alone.ends() == 0, alone.said()
+def test_a_real_package_is_mended_beside_a_repository_of_ones_own(demo, cache, tmp_path):
+    out, beside_out = tmp_path / "out", tmp_path / "beside"
+    model = ScriptedModel.start(SCRIPT)
+    try:
+        beside = demo(*own_greeting(tmp_path), "--auto", "--out", str(beside_out), **real(model), **ASTRAY)
+        alone = demo("--auto", "--out", str(out), XDG_CACHE_HOME=str(cache))
+        assert alone.ends() == 0, alone.said()
+        assert beside.ends() == 0, beside.said()
+    finally:
+        model.stop()
     assert alone.said().startswith("No model key is set: a SCRIPTED model plays")
     assert "Traceback" not in alone.said() and "Draft pull request #2" in alone.said()
     result = json.loads((out / "result.json").read_text("utf-8"))
     check_result(result)
     check_journal(result, json.loads((out / "journal.json").read_text("utf-8")))
     check_branch(result, out / "repo.git", cache, tmp_path)
-    assert list(alone.temporary.iterdir()) == [] and left_of(alone) == []
+    assert beside.said().startswith("ANTHROPIC_API_KEY is set: real models do the work, and cost money.")
+    result = json.loads((beside_out / "result.json").read_text("utf-8"))
+    assert (result["repository"], result["model"], result["state"]) == ("demo/my-greet", "real", "published")
+    for one in (alone, beside):
+        assert list(one.temporary.iterdir()) == [] and left_of(one) == []
+
+
+ASTRAY = {"HTTP_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1", "COUNTERSIGN_LABEL": "other"}
+"""What is set for other things must not lead astray."""
+
+
+def real(model):
+    """A demo asks this model as if it were a real one."""
+    return {"ANTHROPIC_API_KEY": "a key", "ANTHROPIC_BASE_URL": model.url}
+
+
+def own_greeting(tmp_path):
+    """The words that name a repository and an issue of one's own."""
+    repository, issue = tmp_path / "my greet", tmp_path / "issue.md"
+    for path, content in FILES.items():
+        (repository / path).parent.mkdir(parents=True, exist_ok=True)
+        (repository / path).write_text(content)
+    issue.write_text(ISSUE)
+    return "--repo", str(repository), "--issue", str(issue)
 
 
 def check_result(result):
@@ -171,38 +200,6 @@ def check_branch(result, repository, cache, tmp_path):
         assert (done.returncode == 0) is passes, done.stdout
 
 
-@pytest.mark.needs_userns
-@pytest.mark.slow
-def test_a_repository_and_an_issue_of_one_s_own_are_served_while_another_demo_waits_for_its_person(demo, tmp_path):
-    repository, issue, out = tmp_path / "my greet", tmp_path / "issue.md", tmp_path / "out"
-    for path, content in FILES.items():
-        (repository / path).parent.mkdir(parents=True, exist_ok=True)
-        (repository / path).write_text(content)
-    issue.write_text(ISSUE)
-    model = ScriptedModel.start(SCRIPT)
-    try:
-        words = ("--repo", str(repository), "--issue", str(issue))
-        beside = demo(*words, ANTHROPIC_API_KEY="a key", ANTHROPIC_BASE_URL=model.url)
-        # What is set for other things must not lead astray.
-        astray = {"HTTP_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1", "COUNTERSIGN_LABEL": "other"}
-        real = {"ANTHROPIC_API_KEY": "a key", "ANTHROPIC_BASE_URL": model.url}
-        one = demo(*words, "--auto", "--out", str(out), **real, **astray)
-        assert one.ends() == 0, one.said()
-    finally:
-        model.stop()
-    assert one.said().startswith("ANTHROPIC_API_KEY is set: real models do the work, and cost money.")
-    result = json.loads((out / "result.json").read_text("utf-8"))
-    assert (result["repository"], result["model"], result["state"]) == ("demo/my-greet", "real", "published")
-    # The other one was not disturbed: nobody has set its label, and Ctrl-C ends it.
-    beside.says("Ctrl-C ends everything.")
-    assert "a run begins" not in beside.said()
-    beside.process.send_signal(signal.SIGINT)
-    assert beside.ends(100) == 0, beside.said()
-    assert beside.said().endswith("Everything has ended.\n")
-    for demo_ in (one, beside):
-        assert list(demo_.temporary.iterdir()) == [] and left_of(demo_) == []
-
-
 def own(tmp_path, issue=b"A title\n\nText", files=("a.txt",)):
     folder = tmp_path / "own"
     folder.mkdir()
@@ -249,6 +246,20 @@ def test_an_index_out_of_reach_is_said_and_a_repository_of_one_s_own_offered(dem
     assert one.ends(200) == 2
     assert "could not be fetched from the package index" in one.said() and "--repo PATH" in one.said()
     assert "Traceback" not in one.said() and list(one.temporary.iterdir()) == []
+
+
+def test_a_demo_that_waits_for_its_person_begins_nothing_and_ends_at_ctrl_c(demo, tmp_path):
+    model = ScriptedModel.start(SCRIPT)
+    try:
+        one = demo(*own_greeting(tmp_path), **real(model))
+        one.says("Ctrl-C ends everything.")
+        assert "a run begins" not in one.said() and not model.requests
+        one.process.send_signal(signal.SIGINT)
+        assert one.ends(100) == 0, one.said()
+    finally:
+        model.stop()
+    assert one.said().endswith("Everything has ended.\n")
+    assert list(one.temporary.iterdir()) == [] and left_of(one) == []
 
 
 def test_ctrl_c_while_it_begins_leaves_nothing_and_an_unattended_demo_says_it_was_interrupted(demo, cache):

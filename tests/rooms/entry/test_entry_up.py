@@ -13,7 +13,7 @@ import pytest
 from app.core.belts import Belt
 from app.ledger import open_ledger
 from infra.scripted_model.server import ScriptedModel
-from tests.fakes.greeting import FILES, SCRIPT
+from tests.fakes.greeting import FILES, PLAN, SCRIPT, calls, planning, script
 from tests.fakes.household import app_key
 from tests.rooms.entry.conftest import ROOT, children, run, runs, until
 from worker.up import HOLDS, held_by
@@ -31,17 +31,17 @@ SINCE_START = {"LC_CTYPE"}
 class Running:
     """`countersign up` between the twin and a scripted model."""
 
-    def __init__(self, twin, started, folder):
+    def __init__(self, twin, started, folder, the_script):
         self.twin, self.control, self.folder = twin, twin.control, folder
-        self.model = ScriptedModel.start(SCRIPT)
+        self.model = ScriptedModel.start(the_script)
         self.log = folder / "up.log"
         port = free_port()
         self.env = {
             "GITHUB_API_URL": twin.url, "GITHUB_APP_ID": str(twin.app.id), "GITHUB_PRIVATE_KEY": KEY,
             "GITHUB_WEBHOOK_SECRET": SECRET, "ANTHROPIC_API_KEY": MODEL_KEY, "ANTHROPIC_BASE_URL": self.model.url,
             "COUNTERSIGN_DATA_DIR": str(folder / "data"), "PORT": str(port), "COUNTERSIGN_SWEEP_SECONDS": "0.5",
-            "COUNTERSIGN_WATCH_SECONDS": "0.5", "HOME": str(folder), "STRANGER": "nobody's",
-            "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1",
+            "COUNTERSIGN_WATCH_SECONDS": "0.5", "COUNTERSIGN_LEASE_SECONDS": "2", "HOME": str(folder),
+            "STRANGER": "nobody's", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1",
         }  # fmt: skip
         self.control.set_hook(f"http://127.0.0.1:{port}/webhooks/github", SECRET)
         for login in ("mira", "olga"):
@@ -79,7 +79,8 @@ class Running:
         return until(lambda: (state := self.state()) and state.name == name and state, seconds, self.told)
 
     def plan_is_posted(self):
-        return until(lambda: (s := self.state()) and s.name == "proposed" and s.proposal.comment_id, 60, self.told)
+        """The state in which it is."""
+        return until(lambda: (s := self.comes_to("proposed")).proposal.comment_id and s, 60, self.told)
 
     def told(self):
         return f"{self.state()}\n{self.log.read_text()[-3000:]}"
@@ -108,10 +109,21 @@ def free_port():
 
 
 @pytest.fixture
-def running(twin, started, tmp_path):
-    made = Running(twin, started, tmp_path)
-    yield made
-    made.close()
+def make_running(twin, started, tmp_path):
+    made = []
+
+    def make(the_script=SCRIPT):
+        made.append(Running(twin, started, tmp_path, the_script))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def running(make_running):
+    return make_running()
 
 
 @pytest.mark.needs_userns
@@ -128,11 +140,16 @@ def test_a_run_goes_through_real_processes_that_hold_only_what_is_theirs_and_sho
     assert holders == {KEY: {"mint"}, SECRET: {"web"}, MODEL_KEY: {"planner", "executor"}}
     seen = Overhearing(running)
     running.control.label(REPO, 1, "countersign", "mira")
-    running.plan_is_posted()
+    plan = running.plan_is_posted().proposal.comment_id
     seen.look()
-    running.control.comment(REPO, 1, "/approve", "mira")
+    assert not writing(running)
+    running.control.react(plan, "+1", "mira")
     until(lambda: seen.look() or running.state().name == "published", 60, running.told)
     until(lambda: not running.ledger.debts() and all(one["revoked"] for one in running.control.tokens()), 30)
+    (pull,) = running.control.pulls(REPO)
+    assert pull["draft"] is True
+    assert b"hello" in running.control.branch_files(REPO, pull["head"]["ref"])["greet.sh"]
+    assert [one["repository_ids"] for one in writing(running)] == [[pull["base"]["repo"]["id"]]]
     files = [path.read_bytes() for path in running.folder.rglob("*") if path.is_file() and "twin" not in path.parts]
     everything = b"\n".join([*files, *seen.heard, json.dumps(running.control.comments(REPO, 1)).encode()])
     tokens = [one.value for one in running.twin.forge.world.tokens.values()]
@@ -141,6 +158,10 @@ def test_a_run_goes_through_real_processes_that_hold_only_what_is_theirs_and_sho
         assert secret.encode() not in everything, secret[:12]
     words = " ".join(" ".join(one) for one in seen.arguments)
     assert not any(secret in words for secret in (*tokens, SECRET, MODEL_KEY, KEY.splitlines()[5]))
+
+
+def writing(running):
+    return [one for one in running.control.tokens() if one["permissions"].get("contents") == "write"]
 
 
 def environment_of(running):
@@ -166,14 +187,21 @@ class Overhearing:
 
 @pytest.mark.needs_userns
 @pytest.mark.slow
-def test_whoever_falls_is_started_again_and_the_run_goes_on(running):
+@pytest.mark.timeout(240)
+def test_whoever_falls_is_started_again_and_the_run_goes_on(make_running):
+    """Case QU-02, the whole worker: a belt that is killed while it plans is followed by another; nothing is twice."""
+    slow = planning({**calls(("list_files", {})), "delay": 3.0}, calls(("submit_plan", PLAN)))
+    running = make_running(script(slow))
     before = running.pids()
+    running.control.label(REPO, 1, "countersign", "mira")
+    until(lambda: running.model.requests, 30, running.told)
     for name in ("planner", "web", "beat"):
         os.kill(before[name], signal.SIGKILL)
     until(lambda: {n: p for n, p in running.pids().items() if before[n] != p}.keys() >= {"planner", "web", "beat"}, 30)
-    until(running.web_answers, 30)
-    running.control.label(REPO, 1, "countersign", "mira")
     running.plan_is_posted()
+    ours = [one for one in running.control.comments(REPO, 1) if one["user"]["login"].endswith("[bot]")]
+    assert sum(one["body"].startswith("### Plan") for one in ours) == 1
+    until(running.web_answers, 30)
     middle = running.pids()
     os.kill(middle["mint"], signal.SIGKILL)
     os.kill(middle["executor"], signal.SIGKILL)
@@ -182,7 +210,7 @@ def test_whoever_falls_is_started_again_and_the_run_goes_on(running):
     running.control.comment(REPO, 1, "/approve", "mira")
     running.comes_to("published")
     pids = children(running.process.pid)
-    running.process.send_signal(signal.SIGINT)
+    running.process.send_signal(signal.SIGTERM)
     assert running.process.wait(25) == 0
     assert not any(runs(pid) for pid in pids)
     living = [one for one in running.control.tokens() if not one["revoked"]]
@@ -196,12 +224,11 @@ def test_whoever_falls_is_started_again_and_the_run_goes_on(running):
     assert all("write" not in one["permissions"].values() for one in living)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
-def test_nothing_outlives_the_supervisor(running, number):
+def test_nothing_outlives_a_supervisor_that_is_killed(running):
     pids = children(running.process.pid)
     assert len(pids) >= len(NAMES)
-    running.process.send_signal(number)
-    assert running.process.wait(25) == (0 if number == signal.SIGTERM else -signal.SIGKILL)
+    running.process.kill()
+    assert running.process.wait(25) == -signal.SIGKILL
     until(lambda: not any(runs(pid) for pid in pids), 15)
 
 

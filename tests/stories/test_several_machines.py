@@ -1,8 +1,7 @@
-"""The product as its own processes: SQLite and folders for a queue; PostgreSQL, Redis and a mint on the network."""
+"""The product as on several machines: its own processes, PostgreSQL, Redis and a mint on the network."""
 
 import os
 import secrets
-import signal
 import socket
 import sys
 import time
@@ -21,10 +20,9 @@ from app.ledger import migrate, open_ledger
 from app.ledger.store import Ledger
 from infra.scripted_model.server import ScriptedModel
 from infra.twin.twin import AppWish, Twin
-from tests.fakes.greeting import FILES, ISSUE, PLAN, SCRIPT, calls, planning, script
+from tests.fakes.greeting import FILES, ISSUE, SCRIPT
 from tests.fakes.household import REPO, SECRET, app_key
 from worker.box.processes import Process, start_process
-from worker.up import Household
 
 pytestmark = [pytest.mark.needs_userns, pytest.mark.slow]
 
@@ -131,18 +129,6 @@ def processes_of(folder: Path) -> list[str]:
 
 
 @contextmanager
-def on_one_machine(world: World) -> Iterator[Household]:
-    """As `countersign up` does it: the belts inherit their lines to the mint."""
-    household = Household(world.env, world.logs)
-    household.start()
-    world.tend = household.tend
-    try:
-        yield household
-    finally:
-        household.stop()
-
-
-@contextmanager
 def over_the_network(world: World) -> Iterator[dict[str, Process]]:
     """Each process by itself, with only what it may hold; the belts prove themselves to the mint."""
     migrate(world.ledger_url)
@@ -219,17 +205,6 @@ def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
         world.close()
 
 
-def test_on_one_machine_with_sqlite_and_folders(make_world: Callable[..., World]) -> None:
-    world = make_world()
-    with on_one_machine(world):
-        deadline = time.monotonic() + 30
-        while len(processes_of(world.folder)) < 6 and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert len(processes_of(world.folder)) >= 6
-        label_to_draft(world, lambda comment: world.control.react(comment, "+1", "mira"))
-    assert processes_of(world.folder) == []
-
-
 def test_on_several_machines_with_postgresql_redis_and_a_mint_on_the_network(
     make_world: Callable[..., World], postgres_url: str, redis_url: str
 ) -> None:
@@ -237,21 +212,4 @@ def test_on_several_machines_with_postgresql_redis_and_a_mint_on_the_network(
     world.env["CELERY_BROKER_URL"] = redis_url
     with over_the_network(world):
         label_to_draft(world, lambda _: world.control.comment(REPO, 1, "/approve", "mira"))
-    assert processes_of(world.folder) == []
-
-
-def test_a_belt_that_is_killed_while_it_plans_is_followed_by_another(make_world: Callable[..., World]) -> None:
-    """Case QU-02, the whole worker: the run goes on, and nothing is done twice."""
-    slow = planning({**calls(("list_files", {})), "delay": 3.0}, calls(("submit_plan", PLAN)))
-    world = make_world(the_script=script(slow))
-    with on_one_machine(world) as household:
-        world.until(world.ready)
-        world.control.label(REPO, 1, "countersign", "mira")
-        world.until(lambda: world.model.requests)
-        os.kill(household.members["planner"].process.pid, signal.SIGKILL)
-        world.until(lambda: isinstance(state := world.state(), Proposed) and state.proposal.comment_id)
-        ours = [one for one in world.control.comments(REPO, 1) if one["user"]["login"].endswith("[bot]")]
-        assert sum(one["body"].startswith("### Plan") for one in ours) == 1
-        world.control.comment(REPO, 1, "/reject", "mira")
-        world.until(world.at_rest)
     assert processes_of(world.folder) == []
