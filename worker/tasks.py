@@ -38,7 +38,7 @@ def work(shop: Shop, effect_id: int) -> None:
     if claim.attempts - claim.postponements > MOST_FAULTS:
         _conclude(shop, claim, Abandon(f"It was tried {MOST_FAULTS} times and did not end well; the log says how."))
         return
-    trace = Trace(claim.run, shop.belt)
+    trace = Trace(claim.run, shop.belt, claim.effect_id)
     with _lease_kept(shop, claim, trace):
         try:
             with trace.noting(SpanKind.EFFECT, claim.effect.kind):
@@ -144,7 +144,7 @@ def _lease_kept(shop: Shop, claim: Claim, trace: Trace) -> Iterator[None]:
     """The lease is renewed while the block runs, from a thread of its own, since a model call takes minutes.
 
     The same thread asks whether the work is still wanted: a cancelled run stops within seconds, and so does a holder
-    whom somebody surpassed.
+    whom somebody surpassed. It also writes down what was spent, so that a process that dies leaves its costs behind.
     """
     over = threading.Event()
     term = shop.settings.lease.total_seconds() / 3
@@ -152,6 +152,7 @@ def _lease_kept(shop: Shop, claim: Claim, trace: Trace) -> Iterator[None]:
     def keep() -> None:
         due = time.monotonic() + term
         while not over.wait(min(term, WANTED_SECONDS)):
+            shop.ledger.add_spans(trace.taken())
             verdict = shop.ledger.wanted(claim)
             if not isinstance(verdict, Refused) and time.monotonic() >= due:
                 renewed = shop.ledger.renew(claim, shop.clock(), shop.settings.lease)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.core import asking, working
+from app.core import asking, going_on, working
 from app.core.effects import Effect
 from app.core.facts import (
     Answered,
@@ -36,6 +36,7 @@ from app.core.facts import (
     RepositoryEnded,
     Said,
     SplitProposed,
+    StepKept,
     StepsDone,
     ThumbSeen,
 )
@@ -81,6 +82,7 @@ def _table() -> Mapping[tuple[type, type], Transition]:
         ((Proposed,), SplitProposed, working.revision_too_large),
         ((Wanted, Proposed), InputNeeded, working.input_needed),
         (_ANY, Said, working.said),
+        ((Approved,), StepKept, going_on.step_kept),
         ((Approved,), StepsDone, working.steps_done),
         ((Approved,), QuestionsAnswered, working.questions_answered),
         ((Approved,), ExecutionFailed, working.execution_failed),

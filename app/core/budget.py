@@ -33,6 +33,18 @@ class Spent(BaseModel):
             model_seconds=self.model_seconds + other.model_seconds,
         )
 
+    def beyond(self, counted: "Spent") -> "Spent":
+        """What was spent beside what is counted already; never less than nothing."""
+        return Spent(
+            calls=max(self.calls - counted.calls, 0),
+            input_tokens=max(self.input_tokens - counted.input_tokens, 0),
+            output_tokens=max(self.output_tokens - counted.output_tokens, 0),
+            cached_tokens=max(self.cached_tokens - counted.cached_tokens, 0),
+            usd=max(self.usd - counted.usd, Decimal(0)),
+            unpriced_calls=max(self.unpriced_calls - counted.unpriced_calls, 0),
+            model_seconds=max(self.model_seconds - counted.model_seconds, 0.0),
+        )
+
 
 class Cap(BaseModel):
     """The most that one piece of work may spend. Every limit is hard; no calls at all is one as well."""

@@ -13,7 +13,7 @@ from app.core.issue import Person
 from app.core.owners import Owned
 from app.core.plan import CommitId, RepoPath, Sha256, TemplatePin
 from app.core.policy import Policy
-from app.core.run import Part, PlanPart, PullRequest, Request
+from app.core.run import KeptStep, Part, PlanPart, PullRequest, Request
 from app.core.split import Split
 
 
@@ -224,6 +224,18 @@ class Said(_Fact):
     further_parts: tuple[PlanPart, ...] = ()
 
 
+class StepKept(_Fact):
+    """The executor carried out one step and code verified it: whoever goes on does not do it again."""
+
+    kind: Literal["step_kept"] = "step_kept"
+    plan_digest: Sha256
+    execution: str
+    """Key of the effect under which it was done: of this approval, and of no other."""
+    kept: KeptStep
+    spent: Spent = Spent()
+    """Since the step before it was kept, earlier attempts at this one included."""
+
+
 class StepsDone(_Fact):
     """The executor carried out every step, the patch is inside the plan, and the checks were run by the box."""
 
@@ -331,6 +343,7 @@ Fact = Annotated[
     | SplitProposed
     | InputNeeded
     | Said
+    | StepKept
     | StepsDone
     | QuestionsAnswered
     | ExecutionFailed

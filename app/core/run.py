@@ -152,6 +152,25 @@ class Proposed(_State):
     """Approvals that count, where it takes more than these; the newest is the last."""
 
 
+class KeptStep(Part):
+    """A step that was carried out and verified."""
+
+    id: int
+    files_ref: Sha256
+    """Every file that differs from the base after it, whichever step changed it."""
+    notes: tuple[str, ...] = ()
+    """What the report will say of it."""
+
+
+class KeptWork(Part):
+    """What is kept of an execution under way, so that the next attempt goes on from there."""
+
+    steps: tuple[KeptStep, ...] = ()
+    """In the order in which they were carried out, which is the plan's."""
+    spent: Spent = Spent()
+    """What the execution has cost so far; it is in the run's sum."""
+
+
 class Approved(_State):
     """A person approved exactly this plan; the executor may work."""
 
@@ -162,6 +181,8 @@ class Approved(_State):
     """Why execution waits (no box here, say); empty while it does not."""
     also: tuple[Approval, ...] = ()
     """Who approved before, where it took more than one; `approval` is the one that decided."""
+    work: KeptWork = KeptWork()
+    """What was done under this approval; it is of no use to any other."""
 
 
 class Built(_State):

@@ -5,6 +5,7 @@ from decimal import Decimal
 from enum import StrEnum
 
 from app.core.belts import Belt
+from app.core.budget import Spent
 from app.core.run import Part
 
 
@@ -40,6 +41,25 @@ class Span(Part):
     detail: str = ""
     began_at: datetime
     seconds: float
+    calls: int = 1
+    """Calls that were billed for it, earlier attempts included; those without a known price are counted below."""
+    unpriced_calls: int = 0
+    effect_id: int = 0
+    """The effect in whose doing it was done, whichever attempt; 0 where that was not recorded."""
+
+    def spent(self) -> Spent:
+        """What it cost, as a run's sum counts it; nothing for what is no model's reply."""
+        if self.kind is not SpanKind.MODEL:
+            return Spent()
+        return Spent(
+            calls=self.calls,
+            input_tokens=self.input_tokens,
+            output_tokens=self.output_tokens,
+            cached_tokens=self.cached_tokens,
+            usd=self.usd,
+            unpriced_calls=self.unpriced_calls,
+            model_seconds=self.seconds,
+        )
 
 
 class Minted(Part):

@@ -100,6 +100,20 @@ class Claims(OnDatabase):
 
         return self._database.writing(work)
 
+    def tell(self, claim: Claim, fact: Fact) -> Recorded | Refused:
+        """Records a fact of work in hand, which goes on. Refused, with nothing recorded, once somebody else holds the
+        effect or the run has no use for the fact."""
+
+        def work(connection: Connection) -> Recorded | Refused:
+            found = self._locked_effect(connection, claim.effect_id)
+            if found is None or not _is_held(found[1], claim):
+                return SURPASSED
+            living, _ = found
+            refused = taken(self._database, connection, living, fact)
+            return refused or Recorded(tuple(living.rings))
+
+        return self._database.writing(work)
+
     def abandon(self, claim: Claim, reason: str, now: datetime) -> Recorded | Refused:
         """The effect will not be done: it is settled, and the run learns why."""
         given_up = EffectAbandoned(at=now, effect=claim.effect.kind, key=claim.effect.key, reason=reason)

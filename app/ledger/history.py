@@ -7,15 +7,16 @@ from typing import Any
 
 from sqlalchemy import Row, select
 
+from app.core.budget import Spent
 from app.core.estimate import PastRun
-from app.core.facts import ExecutionFailed, PlanDrafted, QuestionsAnswered, StepsDone
+from app.core.facts import ExecutionFailed, PlanDrafted, QuestionsAnswered, StepKept, StepsDone
 from app.ledger.engine import OnDatabase
 from app.ledger.schema import facts, plans, runs
 from app.ledger.written import fact_read
 
 MOST_PAST_RUNS = 200
-_MOST_FACTS = 4_000
-_KINDS = ("plan_drafted", "steps_done", "questions_answered", "execution_failed")
+_MOST_FACTS = 8_000
+_KINDS = ("plan_drafted", "step_kept", "steps_done", "questions_answered", "execution_failed")
 
 
 class History(OnDatabase):
@@ -24,7 +25,7 @@ class History(OnDatabase):
     def past_runs(self, template: str) -> tuple[PastRun, ...]:
         """The newest executions of this template's plans whose cost is known, at most 200; failed ones count as well.
 
-        They are looked for among the newest 4,000 facts about planning and execution, whatever the template.
+        They are looked for among the newest 8,000 facts about planning and execution, whatever the template.
         """
         told = (
             select(facts.c.run_id, facts.c.body, runs.c.repository_id)
@@ -44,13 +45,16 @@ def _past(told: Iterable[Row[Any]], template: str) -> Iterator[tuple[str, PastRu
     """Each execution with the digest of its plan."""
     for _, rows in groupby(told, key=lambda row: row.run_id):
         of_template: set[str] = set()
+        kept = Spent()
         for row in rows:
             fact = fact_read(row.body)
             if isinstance(fact, PlanDrafted) and fact.template is not None and fact.template.name == template:
                 of_template.add(fact.digest)
+            if isinstance(fact, StepKept):
+                kept = kept.plus(fact.spent)
             if not isinstance(fact, StepsDone | QuestionsAnswered | ExecutionFailed):
                 continue
-            spent = fact.spent
+            spent, kept = fact.spent.plus(kept), Spent()
             if fact.plan_digest in of_template and spent.calls > 0 and spent.unpriced_calls == 0:
                 yield fact.plan_digest, PastRun(row.repository_id, spent.usd)
 

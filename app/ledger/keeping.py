@@ -10,6 +10,7 @@ from typing import Any
 import zstandard
 from sqlalchemy import Row, Select, delete, insert, select, update
 
+from app.core.budget import Spent
 from app.core.digest import canonical
 from app.core.facts import PlanDrafted
 from app.core.plan import Plan
@@ -119,6 +120,14 @@ class Books(OnDatabase):
         query = select(spans.c.body).where(spans.c.run_id == run).order_by(spans.c.began_at, spans.c.id)
         with self._database.reading() as connection:
             return tuple(Span.model_validate(json.loads(body)) for body in connection.scalars(query))
+
+    def spent_on(self, run: str, effect_id: int) -> Spent:
+        """What models cost in the doing of one effect, over all of its attempts, as far as it is written down."""
+        total = Spent()
+        for span in self.spans(run):
+            if span.effect_id == effect_id:
+                total = total.plus(span.spent())
+        return total
 
     def record_mint(self, minted: Minted) -> None:
         """Keeps that a token was cut or refused. The same id again changes nothing."""

@@ -15,6 +15,7 @@ from app.core.facts import (
     PublishFailed,
     Said,
     SplitProposed,
+    StepKept,
     StepsDone,
     ThumbSeen,
 )
@@ -46,6 +47,8 @@ def _words(fact: Fact) -> str:  # noqa: PLR0912 (one line for each kind)
             return f"{fact.person.login} commented /{fact.verb}."
         case ThumbSeen():
             return f"{fact.person.login} put a 👍 on the plan."
+        case StepKept():
+            return f"Step {fact.kept.id} is done and kept."
         case StepsDone():
             return "Every step is done, and the checks showed what the plan promised. No write token existed so far."
         case ExecutionFailed() | PublishFailed():

@@ -296,7 +296,7 @@ def test_every_state_is_reached() -> None:
     def note(world: World, _before: State | None, _owed: tuple[Effect, ...]) -> None:
         states.add(type(world.state))
 
-    for seed in range(60):
+    for seed in range(120):
         lived(random.Random(seed).choice, 60, witness=note)
     assert states == set(_STATES)
 

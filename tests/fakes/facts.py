@@ -35,7 +35,18 @@ from app.core.issue import Person
 from app.core.owed import still_owed
 from app.core.owners import Owned
 from app.core.policy import Policy
-from app.core.run import Approved, Built, NeedsInput, Proposed, Published, PullRequest, Reporting, Request, State
+from app.core.run import (
+    Approved,
+    Built,
+    KeptStep,
+    NeedsInput,
+    Proposed,
+    Published,
+    PullRequest,
+    Reporting,
+    Request,
+    State,
+)
 from app.core.split import Piece, Split
 from app.core.verdict import Allowed, Refused
 
@@ -122,6 +133,13 @@ def drafted(version: int, at: datetime, **changes: Any) -> f.PlanDrafted:
     return f.PlanDrafted(**(made | changes))
 
 
+def kept_step(digest: str, execution: str, step: int, at: datetime) -> f.StepKept:
+    """A step that was verified, for some money."""
+    kept = KeptStep(id=step, files_ref=sha(f"files after {step}"), notes=(f"Step {step} was easy.",))
+    cost = Spent(calls=2, usd=Decimal("0.10"))
+    return f.StepKept(at=at, plan_digest=digest, execution=execution, kept=kept, spent=cost)
+
+
 A_SPLIT = Split(
     reason="It is two things.",
     pieces=(Piece(title="The one", covers="The first half."), Piece(title="The other", covers="The rest.", after=(1,))),
@@ -182,6 +200,8 @@ _SHARED: dict[str, st.SearchStrategy[Any]] = {
     "key": st.sampled_from(["authority:label", "plan:1", "plan:2", "x"]),
     "effect": st.sampled_from(["draft_plan", "execute", "open_draft", "look_up_authority", "say", "react"]),
     "comment_digest": st.just(sha("comment")),
+    "kept": st.integers(1, 3).map(lambda step: KeptStep(id=step, files_ref=sha(f"files after {step}"))),
+    "execution": st.sampled_from(["execute:a", "execute:b"]),
 }
 _WHERE_NOBODY = {f.LabelledAgain, f.LabelRemoved, f.IssueChanged, f.IssueEnded, f.PullRequestEnded}
 
@@ -392,7 +412,10 @@ class World:
 
     def _executed(self, effect: Execute, at: datetime) -> f.Fact:
         digest = effect.plan_digest
-        how = self.pick(["done"] * 5 + ["answered", "failed", "held", "voided"])
+        how = self.pick(["done"] * 5 + ["kept"] * 2 + ["answered", "failed", "held", "voided"])
+        if how == "kept":
+            self.held.append(effect.key)
+            return kept_step(digest, effect.key, self.pick([1, 2, 3]), at)
         if how == "answered":
             findings = sha(f"findings of {digest}")
             return f.QuestionsAnswered(at=at, plan_digest=digest, findings_ref=findings, spent=Spent())

@@ -168,7 +168,7 @@ def dies_after(story: Story, debt: DebtView) -> None:
     shop = story.shops[debt.belt]
     claim = story.ledger.claim(debt.effect_id, debt.belt, story.now(), shop.settings.lease)
     if isinstance(claim, Claim):
-        DUTIES[type(claim.effect)](shop, claim, Trace(claim.run, debt.belt))
+        DUTIES[type(claim.effect)](shop, claim, Trace(claim.run, debt.belt, claim.effect_id))
 
 
 def by_workers_that_die(story: Story) -> int:

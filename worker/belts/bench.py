@@ -7,6 +7,7 @@ from app.core.policy import Policy
 from app.core.report import Report
 from app.core.template import Template
 from app.core.verdict import Refused
+from worker.belts.progress import Progress
 from worker.belts.proving import Prover
 from worker.evidence.trace import Trace
 from worker.model.client import Model
@@ -35,6 +36,7 @@ class Bench:
     symbols: SymbolCache
     prover: Prover
     trace: Trace
+    progress: Progress
 
 
 @dataclass(slots=True)

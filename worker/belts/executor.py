@@ -18,12 +18,14 @@ from worker.repo.syntax import broken_at
 def execute(plan: Plan, bench: Bench, meter: Meter) -> Made | Stopped:
     """1 the checks before, 2 the steps, 3 the checks after, 4 the gate, 5 a second model's reading.
 
+    Steps that an earlier attempt kept are not done again.
     Raises `BoxLost` and `ModelUnavailable`: then nothing is known about the plan, and the work can be done again.
     """
     before = bench.prover.run_all(plan, (), When.BEFORE)
     if isinstance(before, Refused):
         return Stopped(before)
-    walk = Walk(Overlay(bench.snapshot, broken_at))
+    walk = Walk(Overlay(bench.snapshot, broken_at), bench.progress.notes())
+    walk.overlay.resume(bench.progress.held())
     if plan.rule is not None:
         refused = apply_rule(plan, plan.rule, walk.overlay, bench.snapshot)
     else:
@@ -39,6 +41,8 @@ def _carry_out_all(plan: Plan, walk: Walk, bench: Bench, meter: Meter) -> Refuse
         return Refused("The plan's steps need a model, and there is none here.")
     limits = Limits(max_tokens=bench.template.limits.reply_tokens)
     for step in plan.file_steps():
+        if bench.progress.done(step.id):
+            continue
         bench.trace.step = step.id
         room = StepRoom(
             plan=plan,
@@ -53,7 +57,9 @@ def _carry_out_all(plan: Plan, walk: Walk, bench: Bench, meter: Meter) -> Refuse
         outcome = carry_out(step, walk.overlay, room, meter)
         if isinstance(outcome, Refused):
             return outcome
-        walk.notes += notes_of(step.id, outcome)
+        said = notes_of(step.id, outcome)
+        walk.notes += said
+        bench.progress.keep(step.id, said, walk.overlay.held(), meter)
     bench.trace.step = 0
     return None
 

@@ -5,26 +5,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from app.core.budget import Cap, Meter
+from app.core.budget import Cap, Meter, Spent
 from app.core.digest import canonical
 from app.core.effects import Execute
-from app.core.facts import ExecutionFailed, QuestionsAnswered, StepsDone
+from app.core.facts import ExecutionFailed, QuestionsAnswered, StepKept, StepsDone
 from app.core.plan import Plan
 from app.core.policy import Policy
 from app.core.report import Findings
-from app.core.run import Grant, grant_of
+from app.core.run import Approved, Grant, KeptStep, grant_of
 from app.core.template import Template, TemplateUnreadable
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
 from worker.belts import executor, research
 from worker.belts.bench import Bench, BenchModels, Made, Stopped
+from worker.belts.progress import Progress
 from worker.belts.proving import BoxLost, NotPrepared, Prover, scratch
 from worker.box.box import Box, BoxSettings, open_box
 from worker.box.checks import discover
 from worker.box.command import BoxUnavailable
 from worker.box.environment import EnvironmentUnavailable
 from worker.duties.preparing import preparing
-from worker.evidence.trace import Trace
+from worker.evidence.trace import CalledOff, Trace
 from worker.outcomes import Held, MustWait
 from worker.repo.mirror import Mirror
 from worker.repo.snapshot import Snapshot
@@ -48,6 +49,7 @@ class _Work:
     mirror: Mirror
     trace: Trace
     meter: Meter
+    progress: Progress
 
     def model(self, name: str, role: str) -> "Model":
         return self.shop.model(name, role, self.trace)
@@ -62,15 +64,41 @@ def execute(shop: Shop, claim: Claim, trace: Trace) -> Done:
     plan = shop.approved_plan(claim.state)
     trace.plan_version, trace.plan_digest = plan.version, grant.proposal.digest
     template = _template(shop, plan)
-    cap = {"usd": plan.budget.usd, "calls": plan.budget.calls, "minutes": plan.budget.minutes}
-    meter = Meter(Cap.model_validate(cap))
+    progress = _progress(shop, claim, trace, plan)
+    meter = _meter(shop, claim, plan, progress)
     if isinstance(template, Refused):
-        return _told(shop, grant, Stopped(template), meter)
+        return _told(shop, grant, Stopped(template), progress.uncounted(meter))
     with shop.line(claim) as line:
         # It reads no history: where the planner has not brought it here, the tree alone is enough.
         mirror = shop.fetched(line, plan.base_commit, depth=1)
-    work = _Work(shop, plan, claim.state.policy or Policy(), template, mirror, trace, meter)
-    return _told(shop, grant, _answered(work) if plan.questions() else _changed(work), meter)
+    work = _Work(shop, plan, claim.state.policy or Policy(), template, mirror, trace, meter, progress)
+    outcome = _answered(work) if plan.questions() else _changed(work)
+    return _told(shop, grant, outcome, progress.uncounted(meter))
+
+
+def _progress(shop: Shop, claim: Claim, trace: Trace, plan: Plan) -> Progress:
+    """What earlier attempts under this approval kept; each further step is recorded under this claim, or not at all."""
+    assert isinstance(claim.state, Approved)
+
+    def tell(step: KeptStep, spent: Spent) -> None:
+        # What was spent is written down first, so that it is never less than what the facts say.
+        shop.ledger.add_spans(trace.taken())
+        fact = StepKept(
+            at=shop.clock(), plan_digest=trace.plan_digest, execution=claim.effect.key, kept=step, spent=spent
+        )
+        told = shop.ledger.tell(claim, fact)
+        if isinstance(told, Refused):
+            raise CalledOff(str(told))
+
+    return Progress(claim.state.work, plan.base_commit, shop.keep, shop.kept, tell)
+
+
+def _meter(shop: Shop, claim: Claim, plan: Plan, progress: Progress) -> Meter:
+    """What earlier attempts spent counts against the plan's cap, that of an attempt which died unheard as well."""
+    counted = progress.work.spent
+    already = counted.plus(shop.ledger.spent_on(claim.run, claim.effect_id).beyond(counted))
+    cap = {"usd": plan.budget.usd, "calls": plan.budget.calls, "minutes": plan.budget.minutes}
+    return Meter(Cap.model_validate(cap), already)
 
 
 def _template(shop: Shop, plan: Plan) -> Template | Refused:
@@ -125,6 +153,7 @@ def _bench(work: _Work, box: Box) -> Iterator[Bench]:
             symbols=shop.symbols,
             prover=Prover(box, snapshot, discover(tree), preparing(shop, work.trace), shop.keep, work.trace),
             trace=work.trace,
+            progress=work.progress,
         )
 
 
@@ -141,16 +170,16 @@ def _waiting(unavailable: BoxUnavailable | EnvironmentUnavailable) -> MustWait:
     return MustWait(Held(HELD_SECONDS, unavailable.reason, unavailable.remedy))
 
 
-def _told(shop: Shop, grant: Grant, outcome: Made | Stopped | Findings, meter: Meter) -> Done:
+def _told(shop: Shop, grant: Grant, outcome: Made | Stopped | Findings, spent: Spent) -> Done:
     digest, at = grant.proposal.digest, shop.clock()
     if isinstance(outcome, Findings):
         findings_ref = shop.keep(canonical(outcome), "application/json")
-        answered = QuestionsAnswered(at=at, plan_digest=digest, findings_ref=findings_ref, spent=meter.spent)
+        answered = QuestionsAnswered(at=at, plan_digest=digest, findings_ref=findings_ref, spent=spent)
         return [answered], "answered"
     report_ref = shop.keep(canonical(outcome.report), "application/json") if outcome.report else ""
     if isinstance(outcome, Made):
         patch_ref = shop.keep(canonical(outcome.patch), "application/json")
-        done = StepsDone(at=at, plan_digest=digest, patch_ref=patch_ref, report_ref=report_ref, spent=meter.spent)
+        done = StepsDone(at=at, plan_digest=digest, patch_ref=patch_ref, report_ref=report_ref, spent=spent)
         return [done], "built"
     failed = ExecutionFailed(
         at=at,
@@ -158,7 +187,7 @@ def _told(shop: Shop, grant: Grant, outcome: Made | Stopped | Findings, meter: M
         reason=outcome.refused.reason,
         remedy=outcome.refused.remedy,
         report_ref=report_ref,
-        spent=meter.spent,
+        spent=spent,
     )
     return [failed], f"stopped: {outcome.refused.reason}"
 

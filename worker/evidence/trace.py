@@ -35,6 +35,7 @@ class Trace:
 
     run: str
     belt: Belt
+    effect_id: int = 0
     plan_version: int = 0
     plan_digest: str = ""
     step: int = 0
@@ -71,6 +72,8 @@ class Trace:
                     cached_tokens=spent.cached_tokens,
                     usd=spent.usd,
                     priced=spent.unpriced_calls == 0,
+                    calls=spent.calls,
+                    unpriced_calls=spent.unpriced_calls,
                     attempts=reply.attempts,
                     outcome="ok" if reply.calls else str(reply.stopped),
                     detail=reply.because,
@@ -118,6 +121,7 @@ class Trace:
             "plan_version": self.plan_version,
             "plan_digest": self.plan_digest,
             "step": self.step,
+            "effect_id": self.effect_id,
         }
 
     def _add(self, span: Span) -> None:

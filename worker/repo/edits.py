@@ -4,7 +4,7 @@ A step is a transaction: its edits are seen by its own reads, and reach the over
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -42,13 +42,15 @@ class EditedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class Held:
+    """A file as the edits left it; `came_from` is the path of the base's file that was moved here."""
+
     content: bytes
     mode: FileMode
     came_from: str | None
 
 
-_Layer = dict[str, _Held | None]
+_Layer = dict[str, Held | None]
 """Paths that differ from the base; None where the file is gone."""
 
 BrokenAt = Callable[[str, bytes], int | None]
@@ -104,6 +106,14 @@ class Overlay(_Layered):
         """The tree below, without any edit."""
         return self._base
 
+    def held(self) -> Mapping[str, Held | None]:
+        """Every path that the kept steps touched, as they left it; None where the file is gone."""
+        return dict(self._layer)
+
+    def resume(self, held: Mapping[str, Held | None]) -> None:
+        """Goes on from the steps that another overlay kept on the same base. Nothing may have been kept here before."""
+        self._take(dict(held), 0)
+
     def begin(self, fence: Fence) -> "StepEdits":
         """A step over the present state. Dropping it without `keep` leaves nothing of it."""
         return StepEdits(self, fence)
@@ -137,7 +147,7 @@ class Overlay(_Layered):
                 out.append(EditedFile("change", path, held.mode, held.content, None, was.blob))
         return tuple(out)
 
-    def _is_move(self, path: str, held: _Held) -> bool:
+    def _is_move(self, path: str, held: Held) -> bool:
         origin = held.came_from
         gone = origin is not None and origin != path and origin in self._layer and self._layer[origin] is None
         return gone and self._base.entry(path) is None
@@ -269,7 +279,7 @@ class StepEdits(_Layered):
             return Applied(f"Already so: {shown(path)} has exactly this content. Nothing changed.", fresh=False)
         if there is not None or self.is_folder(path):
             return Refused(f"{shown(path)} exists already.", "Use replace on a file that exists.")
-        self._layer[path] = _Held(raw, FILE, None)
+        self._layer[path] = Held(raw, FILE, None)
         self._done(path)
         return Applied(f"Created {shown(path)} ({len(raw):,} bytes)." + self._broken_now(path))
 
@@ -294,7 +304,7 @@ class StepEdits(_Layered):
         held = self._held(path)
         origin = held.came_from or (path if self._base.entry(path) is not None else None)
         self._layer[path] = None
-        self._layer[to] = _Held(held.content, held.mode, origin)
+        self._layer[to] = Held(held.content, held.mode, origin)
         self._done(path)
         self._done(to)
         return Applied(f"Moved {shown(path)} to {shown(to)}.")
@@ -364,16 +374,16 @@ class StepEdits(_Layered):
         what = "is a folder" if self.is_folder(path) else "does not exist"
         return Refused(f"{shown(path)} {what}.")
 
-    def _held(self, path: str) -> _Held:
+    def _held(self, path: str) -> Held:
         known = self._layer.get(path)
         if known is not None:
             return known
         executable = cast(Entry, self.entry(path)).mode == EXECUTABLE
-        return _Held(self.read(path), EXECUTABLE if executable else FILE, None)
+        return Held(self.read(path), EXECUTABLE if executable else FILE, None)
 
     def _put(self, path: str, content: bytes) -> None:
         held = self._held(path)
-        self._layer[path] = _Held(content, held.mode, held.came_from)
+        self._layer[path] = Held(content, held.mode, held.came_from)
         self._done(path)
 
     def _done(self, path: str) -> None:
