@@ -16,7 +16,7 @@ from app.core.plan import Basis, Estimate, TemplatePin
 from app.core.verdict import Refused
 from app.ledger.store import Ledger
 from tests.fakes.deliveries import Told
-from tests.fakes.facts import MIRA, START, WIDE, a_request, drafted, found, sha
+from tests.fakes.facts import MIRA, START, WIDE, a_request, drafted, found, kept_step, sha
 from tests.fakes.plans import plan
 
 BUGFIX, DOCS = TemplatePin(name="bugfix", version="1.0.0"), TemplatePin(name="docs", version="1.0.0")
@@ -29,7 +29,9 @@ def carried_out(ledger: Ledger) -> Carry:
     """Tells of a run whose plan was carried out, for so much money."""
     numbers = iter(range(1, 100))
 
-    def tell(usd: str, template: TemplatePin = BUGFIX, kind: type[Any] = f.StepsDone, **spent: int) -> None:
+    def tell(
+        usd: str, template: TemplatePin = BUGFIX, kind: type[Any] = f.StepsDone, kept: int = 0, **spent: int
+    ) -> None:
         number = next(numbers)
         told = Told(ledger)
         told.request = a_request(f"r-{number:06}", number, WIDE + number % 2)
@@ -46,7 +48,10 @@ def carried_out(ledger: Ledger) -> Carry:
             f.QuestionsAnswered: {"findings_ref": sha("findings")},
             f.ExecutionFailed: {"reason": "It could not be done."},
         }[kind]
-        told.settle(told.claim(Execute), kind(**fact, **more))
+        claim = told.claim(Execute)
+        for step in range(1, kept + 1):
+            ledger.tell(claim, kept_step(digest(made), claim.effect.key, step, told.tick()))
+        told.settle(claim, kind(**fact, **more))
 
     return tell
 
@@ -76,6 +81,12 @@ def test_executions_of_the_template_are_found_newest_first_with_repository_and_s
         PastRun(WIDE + 1, Decimal("0.75"), 321),
         PastRun(WIDE + 1, Decimal("0.25"), None),
     )
+
+
+def test_what_kept_steps_cost_is_a_part_of_what_their_execution_cost(ledger: Ledger, carried_out: Carry) -> None:
+    carried_out("0.25", kept=2)
+    carried_out("0.25", kind=f.ExecutionFailed, kept=1)
+    assert [one.usd for one in ledger.past_runs("bugfix")] == [Decimal("0.35"), Decimal("0.45")]
 
 
 def test_what_has_no_known_price_and_what_asked_no_model_is_left_out(ledger: Ledger, carried_out: Carry) -> None:
