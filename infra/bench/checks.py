@@ -115,6 +115,11 @@ def _why(fix: Fix, prover: Prover, changes: tuple[EditedFile, ...]) -> str:
     shown = checks_shown(plan.checks, _report(alone, after))
     if isinstance(shown, Refused):
         return shown.reason[:160]
+    told = _failing(alone) - _failing(after)
+    if told != {name.partition(" ")[0] for name in fix.failing}:
+        return f"failed before and passes after is told of {sorted(told)}"[:300]
+    if failed := _failing(after):
+        return f"still fails: {sorted(failed)}"[:300]
     without = _runs(prover, plan, tests, When.AFTER)
     empty = checks_shown(plan.checks, _report(alone, without))
     return "the plan without the fix is taken for proved" if isinstance(empty, Allowed) else ""
@@ -125,6 +130,11 @@ def _runs(prover: Prover, plan: Plan, changes: tuple[EditedFile, ...], when: Whe
     if isinstance(ran, Refused):
         raise _NotRun(ran.reason)
     return ran
+
+
+def _failing(runs: tuple[CheckRun, ...]) -> set[str]:
+    """The tests that the runner named as failed; a name ends at its first blank, as in the runner's summary."""
+    return {name for run in runs for name in run.failing}
 
 
 class _NotRun(Exception):
