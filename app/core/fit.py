@@ -1,7 +1,6 @@
 """Whether a patch fits into its plan, and what paths mean. Pure, and decided by code."""
 
 import re
-from collections.abc import Mapping
 
 from app.core.guarded import forbidding, guard_of, is_never_touched
 from app.core.patch import FileChange, Patch
@@ -37,13 +36,6 @@ _MANIFEST_NAME = re.compile(
     r"(^|/)(requirements|constraints)[^/]*\.(txt|in)$|(^|/)requirements/[^/]+\.(txt|in)$|\.(gemspec|csproj|cabal)$"
 )
 
-_SECRETS: Mapping[str, re.Pattern[str]] = {
-    "a private key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
-    "a GitHub token": re.compile(r"\b(gh[pousr]_[A-Za-z0-9._-]{36,}|github_pat_[A-Za-z0-9_]{40,})"),
-    "a model API key": re.compile(r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
-    "a cloud access key": re.compile(r"\bAKIA[0-9A-Z]{16}\b"),
-}
-
 
 def is_test(path: str) -> bool:
     """True for a path that by its name or folder holds tests."""
@@ -78,16 +70,6 @@ def patch_fits(plan: Plan, patch: Patch, policy: Policy) -> Verdict:
 def beyond_plan(plan: Plan, patch: Patch) -> tuple[str, ...]:
     """The changed files that the plan does not name: tests beside a touched file, which the reviewer is told of."""
     return tuple(change.path for change in patch.changes if change.path not in plan.paths())
-
-
-def no_secrets(path: str, before: bytes, after: bytes) -> Verdict:
-    """Refused when the change brings in what looks like a credential that was not there before."""
-    old, new = before.decode("utf-8", "replace"), after.decode("utf-8", "replace")
-    for what, pattern in _SECRETS.items():
-        known = {match.group() for match in pattern.finditer(old)}
-        if any(match.group() not in known for match in pattern.finditer(new)):
-            return Refused(f"The change would put {what} into {shown(path)}.")
-    return Allowed()
 
 
 def _path_allowed(path: str, plan: Plan, policy: Policy) -> Verdict:

@@ -22,6 +22,7 @@ BREACHES = {
     "githubkit only in worker.github": ("worker/mint/planted.py", "import githubkit"),
     "anthropic only in worker.model": ("worker/evidence/planted.py", "from anthropic import Anthropic"),
     "httpcore and justhtml only in worker.docs": ("worker/github/planted.py", "import httpcore"),
+    "detect_secrets only in worker.repo.secrets": ("worker/repo/planted_too.py", "import detect_secrets"),
     "databases are opened only by app.ledger": ("worker/repo/planted.py", "from sqlalchemy import text"),
     "fastapi only in app.web and the twin": ("app/comments/planted_too.py", "import fastapi"),
     "celery and kombu only where doorbells are rung and heard": ("worker/belts/stranger.py", "import kombu"),

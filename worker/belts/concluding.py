@@ -1,7 +1,7 @@
 """The end of the executor's work: the checks after the steps, the gate, and a second model's reading."""
 
 from app.core.budget import Meter
-from app.core.fit import beyond_plan, no_secrets, patch_fits
+from app.core.fit import beyond_plan, patch_fits
 from app.core.patch import Patch
 from app.core.plan import Plan
 from app.core.report import CheckRun, Report, Review, When, plan_shown
@@ -13,6 +13,7 @@ from worker.evidence.untrusted import fence
 from worker.model.conversation import Limits, Opening
 from worker.repo.difference import file_changes, unified_diff
 from worker.repo.edits import Overlay
+from worker.repo.secrets import no_secrets
 from worker.repo.tools import ReadTools
 
 DIFF_SHOWN = 60_000
