@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -98,6 +99,15 @@ class DocsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ReachSettings:
+    """The operator's word on where the hosts of set-up commands may lie: `networks` are reserved ranges that may be
+    dialled, `names` addresses of hosts that no resolver knows."""
+
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class BeltSettings:
     """What one belt may know. `model` is None for the publisher, which never talks to one, and where there is none."""
 
@@ -116,6 +126,7 @@ class BeltSettings:
     docs: DocsSettings = field(default_factory=DocsSettings)
     bwrap: Path = Path(DEFAULT_BWRAP)
     """The bubblewrap that seals the box."""
+    box: ReachSettings = field(default_factory=ReachSettings)
     environments_gb: int = DEFAULT_ENVIRONMENTS_GB
     """How much of the disk prepared check environments may take, in GiB."""
     bounds: Bounds = NO_BOUNDS
@@ -197,6 +208,27 @@ def docs_settings(env: Mapping[str, str]) -> DocsSettings:
     return DocsSettings(reach, authorities)
 
 
+def reach_settings(env: Mapping[str, str]) -> ReachSettings:
+    """From `COUNTERSIGN_BOX_NETWORKS` (`10.1.0.0/16`) and `COUNTERSIGN_BOX_NAMES` (`registry.example.com=10.1.2.3`)."""
+    name = "COUNTERSIGN_BOX_NETWORKS"
+    try:
+        networks = tuple(ip_network(word) for word in _listed(env, name))
+    except ValueError as error:
+        raise SettingsWrong(name, f"{name}: {error}.") from error
+    name, names = "COUNTERSIGN_BOX_NAMES", dict[str, tuple[str, ...]]()
+    for word in _listed(env, name):
+        host, _, address = word.partition("=")
+        try:
+            names[host.lower()] = (*names.get(host.lower(), ()), str(ip_address(address)))
+        except ValueError as error:
+            raise SettingsWrong(name, f"{name}: {word!r} is not a name, `=` and an address.") from error
+    return ReachSettings(networks, names)
+
+
+def _listed(env: Mapping[str, str], name: str) -> list[str]:
+    return [word for word in re.split(r"[,\s]+", env.get(name, "")) if word]
+
+
 def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
     """What the belt may know, and nothing else. Refuses an environment that holds another process' keys."""
     with_model = belt is not Belt.PUBLISHER
@@ -215,6 +247,7 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         docs=docs_settings(env) if belt is Belt.PLANNER else DocsSettings(),
         bwrap=Path(env.get("COUNTERSIGN_BWRAP", "").strip() or DEFAULT_BWRAP),
         environments_gb=_environments_gb(env),
+        box=reach_settings(env) if with_model else ReachSettings(),
         bounds=bounds_settings(env) if belt is Belt.PUBLISHER else NO_BOUNDS,
         lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0)),
         watch_seconds=_seconds(env, "COUNTERSIGN_WATCH_SECONDS", 30.0),

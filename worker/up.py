@@ -50,7 +50,12 @@ _MODELS = (
 )
 _TEMPLATES = ("COUNTERSIGN_TEMPLATES", "COUNTERSIGN_TEMPLATE_VERSIONS", "COUNTERSIGN_TEMPLATE_CANDIDATES")
 _DOCS = ("COUNTERSIGN_DOCS_HOSTS", "COUNTERSIGN_DOCS_NETWORKS", "COUNTERSIGN_DOCS_CA_FILE")
-_BOX = ("COUNTERSIGN_BWRAP", "COUNTERSIGN_ENVIRONMENTS_GB")
+_BOX = (
+    "COUNTERSIGN_BWRAP",
+    "COUNTERSIGN_ENVIRONMENTS_GB",
+    "COUNTERSIGN_BOX_NETWORKS",
+    "COUNTERSIGN_BOX_NAMES",
+)
 _BELT = (*_LEDGER, *_QUEUE, *_GITHUB, "COUNTERSIGN_LEASE_SECONDS", "COUNTERSIGN_WATCH_SECONDS")
 _MIRRORS = ("COUNTERSIGN_MIRROR_GB",)
 
@@ -197,8 +202,9 @@ class Household:
 def held_by(name: str, env: Mapping[str, str]) -> dict[str, str]:
     """The environment of one process: what everybody may have, what it may hold, and nothing else."""
     held = {key: env[key] for key in (*_EVERYBODY, *HOLDS[name]) if env.get(key)}
-    if name == "executor":
-        # It prepares check environments from the package clients' own configuration.
+    if name in ("planner", "executor"):
+        # One prepares check environments from the package clients' own configuration, the other tells in a plan which
+        # registries that names.
         held |= registry_variables(env)
     return held
 

@@ -137,6 +137,8 @@ def _checks(plan: Plan) -> str:
     ]
     if plan.no_test_because is not None:
         rows.append(f"- **no regression test**: {inline(plan.no_test_because, WHOLE)}")
+    setup = [f"- first: {code(' '.join(words), 300_000)}" for words in plan.setup or ()]
+    rows = [*setup, *rows]
     return "**Checks**, run by the box\n\n" + ("\n".join(rows) or "None: no command will show that the change works.")
 
 

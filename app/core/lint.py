@@ -71,8 +71,10 @@ def _faults(plan: Plan, template: Template, policy: Policy) -> Iterator[Fault]:
     for must in template.must_have:
         yield from _demanded(must, plan)
     yield from _check_faults(plan, template)
-    if plan.hosts:
-        yield Fault(Code.POLICY, "The plan names hosts to reach, and the box here reaches none.")
+    if plan.hosts and plan.setup is None:
+        yield Fault(Code.POLICY, "The plan names hosts to reach, and has no set-up commands that would reach them.")
+    if plan.setup is not None and plan.setup != policy.setup:
+        yield Fault(Code.POLICY, "The plan's set-up commands are not those of the policy.")
     yield from _made_twice(plan)
     yield from _uncovered(plan)
     yield from _at_most("steps", len(plan.steps), template.limits.steps)

@@ -186,6 +186,10 @@ class Criterion(PlanPart):
     checks: Annotated[tuple[CheckName, ...], Field(max_length=20)] = ()
 
 
+CommandWord = Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]+$")]
+CommandWords = Annotated[tuple[CommandWord, ...], Field(min_length=1, max_length=64)]
+"""A program with its arguments, word by word."""
+
 Dollars = Annotated[str, Field(pattern=r"^[0-9]{1,6}(\.[0-9]{1,4})?$")]
 """Money is a decimal string in US dollars, since canonical JSON has no decimals."""
 
@@ -272,6 +276,8 @@ class Plan(PlanPart):
     no_test_because: ShortWords | None = None
     """Why a defect is mended without a regression test."""
     estimate: Estimate | None = None
+    setup: Annotated[tuple[CommandWords, ...], Field(min_length=1, max_length=20)] | None = None
+    """What runs first, with `hosts` in reach, to make what the checks need; no shell reads it."""
 
     @model_validator(mode="after")
     def _ids_rise(self) -> "Plan":

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.core.pattern import read_pattern
-from app.core.plan import CheckName
+from app.core.plan import CheckName, CommandWords
 from app.core.verdict import Refused
 
 POLICY_PATH = ".github/countersign.yml"
@@ -84,10 +84,6 @@ PathPattern = Annotated[str, Field(min_length=1, max_length=500), AfterValidator
 TemplateWord = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*(@\d+\.\d+\.\d+)?$")]
 Host = Annotated[str, Field(pattern=r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?:\d{1,5}$")]
 ModelName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,199}$")]
-Word = Annotated[str, Field(min_length=1, max_length=300, pattern=r"^[^\x00-\x1f\x7f]+$")]
-
-
-Words = Annotated[tuple[Word, ...], Field(min_length=1, max_length=64)]
 
 
 class Who(_Section):
@@ -157,7 +153,7 @@ class Spending(_Section):
 class OwnCheck(_Section):
     """A check of the repository's own: a program with its arguments, word by word. No shell reads it."""
 
-    run: Words
+    run: CommandWords
     """The program and its arguments."""
     paths: bool = False
     """Whether paths may be added at its end, to run a part of it."""
@@ -213,10 +209,11 @@ class Policy(_Section):
     """Whether a plan may touch workflow files, where the operator allows it at all."""
     checks: Annotated[dict[CheckName, OwnCheck], Field(max_length=40)] = Field(default_factory=dict)
     """Checks of the repository's own, by the name under which plans choose them."""
-    setup: Annotated[tuple[Words, ...], Field(max_length=20)] = ()
-    """Commands that prepare a check's environment, each a program with its arguments."""
+    setup: Annotated[tuple[CommandWords, ...], Field(max_length=20)] = ()
+    """Commands that make what the checks need, each a program with its arguments. They run for an approved plan only,
+    and reach the hosts that it names."""
     hosts: Annotated[tuple[Host, ...], Field(max_length=50)] = ()
-    """Hosts that a plan may ask the box to reach, as `host:port`."""
+    """Hosts that set-up commands reach, as `host:port`; every plan whose checks need them names them."""
     models: Models = Models()
     commits: Literal["as_the_rules_ask", "plain", "conventional"] = "as_the_rules_ask"
     """The form of a commit's message: the plain one, unless the branch's rules ask for another; or always this one."""

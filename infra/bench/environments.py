@@ -14,7 +14,7 @@ from infra.demo.fetch_input import InputUnavailable, fetch_input
 from worker.box.box import Box, open_box
 from worker.box.checks import Ground, command_for, discover
 from worker.box.command import BoxUnavailable, Command, Ran
-from worker.box.environment import EnvironmentUnavailable, Workshop, registry_variables
+from worker.box.environment import Workshop, registry_variables
 from worker.box.preparing import prepare
 
 TESTS = ("tests/test_filesize.py",)
@@ -52,7 +52,7 @@ def _once(box: Box, tree: Path, workshop: Workshop) -> tuple[float, float] | str
     began = time.monotonic()
     environments = prepare({check.needs}, tree, workshop)
     prepared = time.monotonic() - began
-    if isinstance(environments, EnvironmentUnavailable):
+    if not isinstance(environments, tuple):
         return str(environments)
     command = command_for(check, TESTS, Ground(tree, environments=environments))
     if not isinstance(command, Command):

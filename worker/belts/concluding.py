@@ -28,7 +28,7 @@ def conclude(plan: Plan, walk: Walk, bench: Bench, before: tuple[CheckRun, ...],
     report = report_of(walk, bench, (*before, *shown))
     patch = _patch(plan, walk, bench)
     besides = [f"`{path}` was changed as a test beside a file of the plan." for path in beyond_plan(plan, patch)]
-    report = report.model_copy(update={"notes": (*walk.notes, *besides)})
+    report = report.model_copy(update={"notes": (*report.notes, *walk.notes, *besides)})
     verdict = all_of(patch_fits(plan, patch, bench.policy), _clean(walk.overlay), plan_shown(plan, report))
     if isinstance(verdict, Refused):
         return Stopped(verdict, report)
@@ -44,6 +44,7 @@ def report_of(walk: Walk, bench: Bench, runs: tuple[CheckRun, ...]) -> Report:
         environment=" ".join(bench.prover.environments),
         diff_ref=bench.prover.keep(_diff(walk.overlay).encode("utf-8", "surrogateescape"), "text/x-diff"),
         changed_lines=sum(change.added_lines + change.removed_lines for change in files),
+        notes=tuple(bench.prover.told),
     )
 
 

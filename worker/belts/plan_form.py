@@ -33,9 +33,7 @@ def _object(required: tuple[str, ...], **fields: object) -> dict[str, object]:
 
 MOST_FAULTS_TOLD = 20
 
-_EVIDENCE = _object(
-    ("path", "start", "end", "shows"), path=_PATH, start=_LINE, end=_LINE, shows=_TEXT, quote=_SHORT
-)
+_EVIDENCE = _object(("path", "start", "end", "shows"), path=_PATH, start=_LINE, end=_LINE, shows=_TEXT, quote=_SHORT)
 _NUMBER = {"type": "integer", "minimum": 1, "maximum": 999}
 _NAME = {"type": "string", "minLength": 1, "maxLength": 64}
 _STEP = _object(
@@ -161,6 +159,8 @@ class Frame:
     """How many files the base commit has."""
     history: tuple[PastRun, ...] = ()
     """What past executions of the template's plans cost."""
+    hosts: tuple[str, ...] = ()
+    """What set-up commands of the policy may reach; a plan with checks names all of it, and nothing else."""
 
 
 def read_plan(form: Mapping[str, object], frame: Frame, tree: Tree) -> Plan | list[Fault]:
@@ -175,8 +175,16 @@ def read_plan(form: Mapping[str, object], frame: Frame, tree: Tree) -> Plan | li
         return _told([Fault(Code.SHAPE, f"{_place(fault['loc'])}: {fault['msg']}") for fault in error.errors()])
     faults += [Fault(Code.CITATION, str(fault)) for item in plan.evidence if (fault := _miscited(item, tree))]
     faults += _step_faults(plan, tree)
+    faults += _host_faults(form, plan)
     faults += plan_faults(plan, frame.template, frame.policy)
     return _told(faults) if faults else plan
+
+
+def _host_faults(form: Mapping[str, object], plan: Plan) -> list[Fault]:
+    asked = form.get("hosts")
+    strangers = [str(host) for host in asked if host not in plan.hosts] if isinstance(asked, list) else []
+    words = f"The plan names hosts to reach, and no set-up command of this repository may reach {', '.join(strangers)}."
+    return [Fault(Code.POLICY, words)] if strangers else []
 
 
 def _told(faults: list[Fault]) -> list[Fault]:
@@ -207,6 +215,8 @@ def _plan(form: Mapping[str, object], frame: Frame, checks: tuple[Check, ...]) -
             "base_branch": frame.base_branch,
             "base_commit": frame.base_commit,
             "checks": checks,
+            "setup": (frame.policy.setup or None) if checks else None,
+            "hosts": frame.hosts if checks and frame.policy.setup else (),
             "budget": _budget(form.get("budget"), usual),
             "estimate": estimate(frame.history, Place(request.repository_id, frame.files), usual.usd),
             "stop_conditions": _stop_conditions(form, frame.template),

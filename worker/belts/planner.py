@@ -88,6 +88,8 @@ class Desk:
     """What past executions of the template's plans cost."""
     lacks: tuple[str, ...] = ()
     """What cannot be tried out on this machine, a sentence each; the card says so."""
+    hosts: tuple[str, ...] = ()
+    """What set-up commands of the policy may reach from here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,6 +318,7 @@ def _frame(task: Task, desk: Desk) -> Frame:
         ground=desk.ground,
         files=len(desk.snapshot.list()),
         history=desk.history,
+        hosts=desk.hosts,
     )
 
 

@@ -18,7 +18,8 @@ from worker.belts.believing import doubt
 from worker.box.box import Box
 from worker.box.checks import Ground, NamedCheck, command_for, discover
 from worker.box.command import BoxUnavailable, Ran
-from worker.box.environment import CheckEnvironment, EnvironmentUnavailable
+from worker.box.environment import EnvironmentUnavailable
+from worker.box.preparing import Prepared
 from worker.evidence.distill import distill
 from worker.evidence.tallies import tally
 from worker.evidence.trace import Trace
@@ -46,7 +47,7 @@ class NotPrepared(Exception):
         super().__init__(str(unavailable))
 
 
-Prepare = Callable[[set[str], Path], tuple[CheckEnvironment, ...] | EnvironmentUnavailable]
+Prepare = Callable[[set[str], Path], Prepared]
 """Makes environments of these kinds for a tree."""
 
 
@@ -62,6 +63,10 @@ class Prover:
     trace: Trace
     environments: list[str] = field(default_factory=list)
     """Digests of what was prepared for the last tree."""
+    told: list[str] = field(default_factory=list)
+    """What is to be told of how it was prepared."""
+    look: Callable[[Path], tuple[NamedCheck, ...]] = discover
+    """Finds the checks of a tree."""
 
     def run_all(self, plan: Plan, changes: tuple[EditedFile, ...], when: When) -> tuple[CheckRun, ...] | Refused:
         """Every check of the plan that this moment asks for, on the base with `changes` on it.
@@ -90,7 +95,7 @@ class Prover:
         """The base's checks, with what they need on this tree: a change may bring in the first dependency."""
         if not any(is_manifest(change.path) for change in changes):
             return self.known
-        needs = {one.name: one.needs for one in discover(tree)}
+        needs = {one.name: one.needs for one in self.look(tree)}
         return tuple(replace(one, needs=needs.get(one.name, one.needs)) for one in self.known)
 
     def _ground(
@@ -100,12 +105,15 @@ class Prover:
         planned = {check.name for check in plan.checks}
         kinds = {one.needs for one in known if one.name in planned and one.needs and not one.not_prepared}
         prepared = self.prepare(kinds, tree) if kinds else ()
+        if isinstance(prepared, Refused):
+            return prepared
         if isinstance(prepared, EnvironmentUnavailable):
             if prepared.passing or not any(is_manifest(change.path) for change in changes):
                 raise NotPrepared(prepared)
             reason = f"After the change, what the checks need cannot be prepared: {prepared.reason}"
             return Refused(reason, prepared.remedy)
         self.environments[:] = [one.digest for one in prepared]
+        self.told.extend([note for one in prepared for note in one.notes if note not in self.told])
         return Ground(tree, frozenset(), prepared)
 
     def _run(self, check: Check, known: tuple[NamedCheck, ...], ground: Ground, when: When) -> CheckRun | Refused:

@@ -15,8 +15,9 @@ from worker.box.box import Box
 from worker.box.checks import Ground, NamedCheck, command_for
 from worker.box.command import BoxUnavailable
 from worker.box.environment import KIND as PYTHON_KIND
-from worker.box.environment import CheckEnvironment, EnvironmentUnavailable
+from worker.box.environment import EnvironmentUnavailable
 from worker.box.node import KIND as NODE_KIND
+from worker.box.preparing import Prepared
 from worker.box.project import Project, UnreadableProject, read_project
 from worker.box.reproduction import LANGUAGES, Stand, bare_place, followed, of_snippet, prepared_place
 from worker.box.snippets import LONGEST
@@ -48,7 +49,6 @@ REPRODUCE = Tool(
     },
 )
 
-Prepared = tuple[CheckEnvironment, ...] | EnvironmentUnavailable
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Workplace:
     def _python(self) -> Stood:
         project, place = self._project(), bare_place(NO_PROJECT)
         prepared = self.prepare({PYTHON_KIND}, self.tree)
-        if isinstance(prepared, EnvironmentUnavailable):
+        if isinstance(prepared, EnvironmentUnavailable | Refused):
             note = f"What the project depends on is not there: {prepared} The tree alone can be imported."
             return Stood(Stand(self.tree, project, bare_place(project)), note)
         for one in prepared:
@@ -79,7 +79,7 @@ class Workplace:
     def _node(self) -> Stood:
         stand = Stand(self.tree, self._project())
         prepared = self.prepare({NODE_KIND}, self.tree) if any(one.needs == NODE_KIND for one in self.checks) else ()
-        if isinstance(prepared, EnvironmentUnavailable):
+        if isinstance(prepared, EnvironmentUnavailable | Refused):
             return Stood(stand, f"The project's packages are not there: {prepared}")
         return Stood(Stand(self.tree, stand.project, packages=next(iter(prepared), None)))
 
@@ -144,7 +144,7 @@ class Reproducing:
             return Refused(f"There is no check {name!r}; the checks are: {known}.")
         tree = self.workplace.tree
         prepared = self.workplace.prepare({named.needs}, tree) if named.needs and not named.not_prepared else ()
-        if isinstance(prepared, EnvironmentUnavailable):
+        if isinstance(prepared, EnvironmentUnavailable | Refused):
             return Refused(f"What the check {name} needs cannot be prepared: {prepared}")
         command = command_for(named, paths, Ground(tree, frozenset(), prepared))
         if isinstance(command, Refused):

@@ -37,6 +37,8 @@ class RuleDesk:
     policy: Policy
     snapshot: Snapshot
     checks: tuple[NamedCheck, ...]
+    hosts: tuple[str, ...] = ()
+    """What set-up commands of the policy may reach from here."""
 
 
 def draft(task: Task, desk: RuleDesk) -> Drafted | NoPlan:
@@ -94,6 +96,8 @@ def _plan(task: Task, desk: RuleDesk, rule: Rule, outcome: Rewriting) -> Drafted
     lines = sum(sum(changed_lines(desk.snapshot.read(one.path), one.content)) for one in outcome.files)
     paths = [one.path for one in outcome.files]
     minutes = min(usual.minutes, desk.policy.budget.minutes)
+    checks = tuple(Check(name=one.name, argv=one.argv) for one in desk.checks if not one.not_prepared)
+    setup = desk.policy.setup if checks and desk.policy.setup else None
     try:
         plan = Plan(
             run=request.run,
@@ -112,7 +116,9 @@ def _plan(task: Task, desk: RuleDesk, rule: Rule, outcome: Rewriting) -> Drafted
             out_of_scope=_out_of_scope(outcome),
             risks=_risks(rule),
             steps=tuple(_step(number, one) for number, one in enumerate(outcome.files, start=1)),
-            checks=tuple(Check(name=one.name, argv=one.argv) for one in desk.checks if not one.not_prepared),
+            checks=checks,
+            setup=setup,
+            hosts=desk.hosts if setup else (),
             stop_conditions=desk.template.stop_conditions,
             budget=PlanBudget(usd="0", calls=0, minutes=minutes, files=len(paths), lines=max(lines, 1)),
             protected_paths=guarded(desk.policy, paths),

@@ -149,9 +149,11 @@ class Box:
         return Rules(command.hosts, self._settings.ports, self._settings.networks, self._settings.names)
 
     def _made(self, command: Command, handed: Handed) -> int | None:
-        """The folder that an install run fills, the account's own from now on."""
+        """The folder that an install run fills, the account's own from now on; or what one made before."""
         if command.made is None:
             return None
+        if command.profile is not Profile.INSTALL:
+            return handed.directory(self._reachable_tool(command.made))
         if isinstance(self._account, BoxAccount) and not passable(command.made):
             raise ValueError(f"{command.made} lies in a private directory, so the box's account cannot write there")
         made = handed.directory(command.made)
@@ -166,7 +168,9 @@ class Box:
         script = handed.content("arguments", b"".join(word.encode() + b"\0" for word in words))
         program = handed.content("filter", self._filter)
         used: Callable[[], int] | None = None
-        written = work if TERMS[command.profile].work is Work.ITSELF else made
+        written = work if TERMS[command.profile].work is Work.ITSELF else None
+        if command.profile is Profile.INSTALL:
+            written = made
         if written is not None:
             place = written
 

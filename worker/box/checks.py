@@ -1,4 +1,4 @@
-"""Named checks: what a repository's ecosystem calls its tests, as argument arrays that no one can add shell text to."""
+"""Named checks: what a repository or its ecosystem calls its tests, as argument arrays without any shell text."""
 
 import json
 import re
@@ -7,11 +7,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
+from app.core.policy import Policy
 from app.core.verdict import Refused
 from worker.box.command import Command, Profile
 from worker.box.environment import KIND as PYTHON_KIND
 from worker.box.environment import PYTHON, CheckEnvironment
 from worker.box.node import KIND as NODE_KIND
+from worker.box.setting_up import KIND as SETUP_KIND
 
 _SECONDS = 900.0
 _LARGEST_FILE = 1024 * 1024
@@ -64,6 +66,32 @@ def discover(snapshot: Path) -> tuple[NamedCheck, ...]:
     return tuple(check for check in found if check is not None)
 
 
+def checks_of(snapshot: Path, policy: Policy) -> tuple[NamedCheck, ...]:
+    """The checks that the policy names, then those of the tree; one of a name, the policy's.
+
+    Where the policy says how to set up, that prepares what each of them needs, and nothing else is prepared.
+    """
+    own = {name: _own(name, check.run, check.paths) for name, check in policy.checks.items()}
+    found = {one.name: one for one in discover(snapshot)}
+    checks = (*own.values(), *(one for name, one in found.items() if name not in own))
+    if not policy.setup:
+        return checks
+    return tuple(replace(one, needs=SETUP_KIND, not_prepared=_missing(one.argv[0])) for one in checks)
+
+
+def _own(name: str, words: tuple[str, ...], paths: bool) -> NamedCheck:
+    takes = PathArguments.ACCEPTED if paths else PathArguments.NONE
+    return NamedCheck(name, words, takes, "", _missing(words[0]))
+
+
+def _missing(program: str) -> str:
+    """Why a program cannot be started here; a path within the tree is not judged."""
+    if "/" in program and not program.startswith("/"):
+        return ""
+    place = Path(program) if program.startswith("/") else _TOOLS / program
+    return "" if place.exists() else f"there is no {place} on this machine"
+
+
 def command_for(check: NamedCheck, paths: tuple[str, ...], ground: Ground) -> Command | Refused:
     """The command of the check for these paths, for a throw-away copy; or why there is none."""
     if check.not_prepared:
@@ -80,13 +108,15 @@ def command_for(check: NamedCheck, paths: tuple[str, ...], ground: Ground) -> Co
     prepared = next((one for one in ground.environments if one.kind == check.needs), None)
     if prepared is None:
         return Refused(f"The check {check.name} needs an environment and none is prepared.")
+    if prepared.kind == SETUP_KIND:
+        return Command(words, _SECONDS, Profile.TEST, links=prepared.links, made=prepared.directory)
     tools = (prepared.directory,)
     return Command(words, _SECONDS, Profile.TEST, prepared.variables, tools, links=prepared.links)
 
 
 def _refusal_of(argument: str, check: NamedCheck, ground: Ground) -> Refused | None:
     """None when the argument names something in the tree; pytest's `path::name` is understood."""
-    text, *nodes = argument.split("::") if check.needs == PYTHON_KIND else [argument]
+    text, *nodes = argument.split("::") if check.argv[: len(PYTEST)] == PYTEST else [argument]
     path = PurePosixPath(text)
     bad_text = not text or any(ord(letter) < 32 or letter == "\\" for letter in argument)
     if bad_text or text.startswith("-") or path.is_absolute() or ".." in path.parts or ".git" in path.parts:

@@ -14,9 +14,13 @@ ALLOWED_VARIABLES = frozenset(
 """The only variables a command may carry into the box besides the fixed ones (sandbox 5.3)."""
 
 INSTALL_VARIABLES = frozenset(
-    {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "NPM_CONFIG_REGISTRY", "GOPROXY", "GONOSUMDB", "BUNDLE_MIRROR__ALL"}
+    {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "NPM_CONFIG_REGISTRY", "GOPROXY", "GONOSUMDB"}
+    | {"BUNDLE_MIRROR__ALL"}
 )
 """Where package clients look; for install runs, and never with a user's name or password in them."""
+
+
+_LINKED = ("/work/", "/tmp/home/")  # noqa: S108 (paths inside the box)
 
 
 class Profile(StrEnum):
@@ -52,11 +56,11 @@ class Command:
     tools: tuple[Path, ...] = ()
     trail: bool = False
     links: Mapping[str, str] = field(default_factory=dict)
-    """Symbolic links that are made in a throw-away copy where nothing is yet: place below `/work` to target."""
+    """Symbolic links that are made where nothing is yet in a throw-away copy or its home: place to target."""
     hosts: frozenset[Host] = frozenset()
     """What an install run may reach, over TLS and by its own proxy; nothing else can be reached at all."""
     made: Path | None = None
-    """The folder that an install run fills; afterwards it is trusted code that looks what is in it."""
+    """The folder at `/made`: an install run fills it, and trusted code judges what is in it; all others only read."""
 
     def __post_init__(self) -> None:
         """Raises ValueError for a command that no caller may make."""
@@ -69,12 +73,12 @@ class Command:
         strangers = sorted(set(self.environment) - ALLOWED_VARIABLES - (INSTALL_VARIABLES if installs else set()))
         if strangers:
             raise ValueError(f"variables that may not enter the box: {', '.join(strangers)}")
-        if not installs and (self.hosts or self.made):
-            raise ValueError("only an install run reaches hosts and leaves something behind")
+        if not installs and self.hosts:
+            raise ValueError("only an install run reaches hosts")
         if any("@" in self.environment.get(name, "") for name in INSTALL_VARIABLES):
             raise ValueError("an address with a user's name in it may not enter the box")
-        if any(not path.startswith("/work/") or ".." in path for path in self.links):
-            raise ValueError("a link can only be made below /work")
+        if any(not path.startswith(_LINKED) or ".." in path.split("/") for path in self.links):
+            raise ValueError("a link can only be made below /work and in the home of a run")
         if self.timeout_seconds <= 0:
             raise ValueError("a command needs a time limit above zero")
 

@@ -97,6 +97,8 @@ class CheckEnvironment:
     kind: str = KIND
     links: Mapping[str, str] = field(default_factory=dict)
     use: Hold | None = field(default=None, compare=False, repr=False)
+    notes: tuple[str, ...] = ()
+    """What is to be told about how it was made, a sentence each."""
 
     @property
     def variables(self) -> Mapping[str, str]:

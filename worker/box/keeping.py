@@ -68,7 +68,7 @@ def _kept(cache: Path, kinds: tuple[str, ...]) -> Iterator[_Kept]:
             with suppress(FileNotFoundError):
                 if directory.name.startswith(LEFT_BEHIND):
                     if time.time() - directory.stat().st_mtime > _OLD_SECONDS:
-                        _clear(directory)
+                        clear(directory)
                     continue
                 yield _Kept(directory, _size(directory), _used_at(directory))
 
@@ -114,11 +114,11 @@ def _remove(directory: Path) -> bool:
         except OSError:
             return False
         uses.unlink(missing_ok=True)
-    _clear(gone)
+    clear(gone)
     return True
 
 
-def _clear(directory: Path) -> None:
+def clear(directory: Path) -> None:
     """The folder is gone, although nobody may write in it."""
     for folder, _, _ in os.walk(directory):
         with suppress(OSError):

@@ -14,6 +14,7 @@ from worker.box.profiles import TERMS, Network, Work, limits_of
 
 UID_INSIDE = 1000
 HOME_INSIDE = "/tmp/home"
+MADE_INSIDE = "/made"
 FIXED_ENVIRONMENT: Mapping[str, str] = {
     "PATH": "/usr/bin:/bin",
     "HOME": HOME_INSIDE,
@@ -31,6 +32,8 @@ _INSTALL_ENVIRONMENT: Mapping[str, str] = {
     "PIP_ONLY_BINARY": ":all:",
     "PIP_NO_INPUT": "1",
     "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    # The system's folder cannot be written here in any case; packages go into the home of the run.
+    "PIP_BREAK_SYSTEM_PACKAGES": "1",
     "YARN_ENABLE_SCRIPTS": "false",
 }
 _PROXY_ENVIRONMENT: Mapping[str, str] = {
@@ -117,7 +120,7 @@ def arguments(command: Command, tree: int, tools: list[int], made: int | None, h
         words += ["--ro-bind-fd", str(descriptor), f"/tools/{position}"]
     words += _work(command.profile, tree)
     if made is not None:
-        words += ["--bind-fd", str(made), "/made"]
+        words += ["--bind-fd" if command.profile is Profile.INSTALL else "--ro-bind-fd", str(made), MADE_INSIDE]
     return [*words, "--remount-ro", "/", "--chdir", "/work"]
 
 

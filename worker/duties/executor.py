@@ -20,11 +20,12 @@ from worker.belts import executor, research
 from worker.belts.bench import Bench, BenchModels, Made, Stopped
 from worker.belts.progress import Progress
 from worker.belts.proving import BoxLost, NotPrepared, Prover, scratch
-from worker.box.box import Box, BoxSettings, open_box
-from worker.box.checks import discover
+from worker.box.box import Box, open_box
+from worker.box.checks import checks_of
 from worker.box.command import BoxUnavailable
 from worker.box.environment import EnvironmentUnavailable
-from worker.duties.preparing import preparing
+from worker.box.setting_up import SetUp
+from worker.duties.preparing import box_settings, preparing, setting_up
 from worker.evidence.trace import CalledOff, Trace
 from worker.outcomes import Held, MustWait
 from worker.repo.mirror import Mirror
@@ -129,10 +130,13 @@ def _answered(work: _Work) -> Findings | Stopped:
 
 
 def _changed(work: _Work) -> Made | Stopped:
-    box = open_box(BoxSettings(bwrap=work.shop.settings.bwrap))
+    box = open_box(box_settings(work.shop, work.plan))
     if isinstance(box, BoxUnavailable):
         raise _waiting(box)
-    with _bench(work, box) as bench:
+    how = setting_up(work.shop, work.plan, work.policy, work.trace, box)
+    if isinstance(how, Refused):
+        return Stopped(how)
+    with _bench(work, box, how) as bench:
         try:
             return executor.execute(work.plan, bench, work.meter)
         except (BoxLost, NotPrepared) as lost:
@@ -140,7 +144,7 @@ def _changed(work: _Work) -> Made | Stopped:
 
 
 @contextmanager
-def _bench(work: _Work, box: Box) -> Iterator[Bench]:
+def _bench(work: _Work, box: Box, how: SetUp | None) -> Iterator[Bench]:
     shop, plan = work.shop, work.plan
     with Snapshot(work.mirror, plan.base_commit) as snapshot, scratch() as folder:
         tree = folder / "tree"
@@ -151,7 +155,15 @@ def _bench(work: _Work, box: Box) -> Iterator[Bench]:
             models=None if plan.rule is not None else _models(work),
             snapshot=snapshot,
             symbols=shop.symbols,
-            prover=Prover(box, snapshot, discover(tree), preparing(shop, work.trace), shop.keep, work.trace),
+            prover=Prover(
+                box=box,
+                snapshot=snapshot,
+                known=checks_of(tree, work.policy),
+                prepare=preparing(shop, work.trace, how),
+                keep=shop.keep,
+                trace=work.trace,
+                look=lambda tree: checks_of(tree, work.policy),
+            ),
             trace=work.trace,
             progress=work.progress,
         )

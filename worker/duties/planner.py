@@ -24,13 +24,13 @@ from worker.belts.proving import scratch
 from worker.belts.reading_docs import DocsTool
 from worker.belts.reading_up import NotReady, ReadUp, read
 from worker.belts.reproducing import Reproducing, Workplace
-from worker.box.box import Box, BoxSettings, open_box
-from worker.box.checks import Ground, NamedCheck, discover
+from worker.box.box import Box, open_box
+from worker.box.checks import Ground, NamedCheck, checks_of
 from worker.box.command import BoxUnavailable
 from worker.box.page import chromium_here
 from worker.docs.fetching import Documentation
 from worker.duties.asking import reading
-from worker.duties.preparing import preparing
+from worker.duties.preparing import Reach, box_settings, preparing, reach_of
 from worker.evidence.trace import Trace
 from worker.github.reader import Reader
 from worker.model.conversation import ToolGroup
@@ -60,7 +60,10 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
         fact = PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy, stale=stale)
         return [fact], reason
     task = planner.Task(claim.state.request, version, claim.effect.wish, known, _earlier(shop, claim, known))
-    room = _Room(shop, trace, template, policy, mirror, claim)
+    reach = reach_of(shop, policy)
+    if isinstance(reach, Refused):
+        return [PlanNotPossible(at=shop.clock(), version=version, reason=reach.reason, remedy=reach.remedy)], "no reach"
+    room = _Room(shop, trace, template, policy, mirror, claim, reach)
     ending, spent = _by_rule(task, room) if crew is None else _by_models(task, room, crew)
     if isinstance(ending, planner.Drafted):
         shop.ledger.put_plan(claim.run, ending.plan)
@@ -79,6 +82,7 @@ class _Room:
     policy: Policy
     mirror: Mirror
     claim: Claim
+    reach: Reach
 
 
 def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.Ending, Spent]:
@@ -87,7 +91,7 @@ def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.End
         snapshot = stack.enter_context(Snapshot(room.mirror, task.read.base_commit))
         tree = stack.enter_context(scratch()) / "tree"
         snapshot.export(tree)
-        checks = discover(tree)
+        checks = checks_of(tree, room.policy)
         desk = planner.Desk(
             template=room.template,
             policy=room.policy,
@@ -104,6 +108,7 @@ def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.End
             groups=_groups(task, room, snapshot, tree, checks),
             history=shop.ledger.past_runs(room.template.name),
             lacks=lacking(snapshot, chromium_here()),
+            hosts=room.reach.written(),
         )
         return planner.draft(task, desk, meter), meter.spent
 
@@ -115,7 +120,7 @@ def _groups(
     shop = room.shop
 
     def opened() -> Box | BoxUnavailable:
-        return open_box(BoxSettings(bwrap=shop.settings.bwrap))
+        return open_box(box_settings(shop))
 
     workplace = Workplace(
         tree=tree,
@@ -158,7 +163,8 @@ def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Spent]:
         snapshot = stack.enter_context(Snapshot(room.mirror, task.read.base_commit))
         tree = stack.enter_context(scratch()) / "tree"
         snapshot.export(tree)
-        desk = rule_plan.RuleDesk(room.template, room.policy, snapshot, discover(tree))
+        checks = checks_of(tree, room.policy)
+        desk = rule_plan.RuleDesk(room.template, room.policy, snapshot, checks, room.reach.written())
         return rule_plan.draft(task, desk), Spent()
 
 

@@ -11,16 +11,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fakes.tls_registry import NAME, Registry
 from worker.box.account import account_for_the_box
 from worker.box.box import Box, BoxSettings, BoxUnavailable, Command, Ended, Profile, Ran, open_box
 from worker.box.egress.addresses import NoAddress, checked_addresses, why_not
@@ -29,58 +26,7 @@ from worker.box.egress.proxy import Proxy
 from worker.box.egress.rules import Caps, Host, NotAHost, Reached, Rules, read_host, read_networks
 from worker.box.orphans import end_orphans
 
-NAME = "registry.example.test"
 LOOPBACK = read_networks(["127.0.0.1/32"])
-
-
-# -- the other side: a server with TLS on this machine's loopback ---------------------------------------------------
-
-
-class Registry:
-    """Answers every request over TLS with the same page, and counts who came."""
-
-    def __init__(self, folder: Path) -> None:
-        self.certificate = folder / "registry.pem"
-        self.certificate.write_bytes(certificate())
-        self.came = 0
-        self.body = b"the package"
-        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self._context.load_cert_chain(self.certificate)
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def _serve(self) -> None:
-        with suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                self.came += 1
-                threading.Thread(target=self._answer, args=(client,), daemon=True).start()
-
-    def _answer(self, client: socket.socket) -> None:
-        with suppress(OSError), self._context.wrap_socket(client, server_side=True) as talk:
-            head = b""
-            while b"\r\n\r\n" not in head:
-                head += talk.recv(4096) or b"\r\n\r\n"
-            talk.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(self.body))
-            talk.sendall(self.body)
-
-    def close(self) -> None:
-        self._listener.close()
-
-
-def certificate() -> bytes:
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, NAME)])
-    made = (
-        x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-        .serial_number(x509.random_serial_number()).not_valid_before(datetime.now(UTC) - timedelta(days=1))
-        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName(NAME)]), critical=False).sign(key, hashes.SHA256())
-    )  # fmt: skip
-    plain = serialization.NoEncryption()
-    private = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, plain)
-    return private + made.public_bytes(serialization.Encoding.PEM)
 
 
 @pytest.fixture(scope="module")
@@ -476,8 +422,7 @@ def way_out(registry: Registry) -> Box:
 class TestInTheBox:
     @pytest.fixture
     def install(self, way_out: Box, registry: Registry, open_tree: Path) -> Callable[..., Ran]:
-        (open_tree / "registry.pem").write_bytes(registry.certificate.read_bytes().partition(b"-----BEGIN CERT")[1]
-            + registry.certificate.read_bytes().partition(b"-----BEGIN CERT")[2])  # fmt: skip
+        (open_tree / "registry.pem").write_bytes(registry.authority())
 
         def run(text: str, seconds: float = 30, **more: object) -> Ran:
             hosts = more.pop("hosts", frozenset({Host(NAME, registry.port)}))
@@ -589,8 +534,8 @@ def test_nothing_of_the_proxy_is_left_where_the_command_could_not_begin(way_out:
 
 
 @pytest.mark.parametrize("profile", [profile for profile in Profile if profile is not Profile.INSTALL])
-def test_no_other_profile_reaches_anything_or_leaves_anything(profile: Profile, tmp_path: Path) -> None:
-    for more in ({"hosts": frozenset({Host("a.test")})}, {"made": tmp_path}, {"environment": {"PIP_INDEX_URL": "x"}}):
+def test_no_other_profile_reaches_anything(profile: Profile) -> None:
+    for more in ({"hosts": frozenset({Host("a.test")})}, {"environment": {"PIP_INDEX_URL": "x"}}):
         with pytest.raises(ValueError, match=r"only an install run|may not enter"):
             Command(("true",), 5, profile, **more)  # type: ignore[arg-type]
 

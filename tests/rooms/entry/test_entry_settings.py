@@ -50,6 +50,8 @@ WRONG = [
     ("planner", {"COUNTERSIGN_MINT_FD": "", "COUNTERSIGN_MINT": "mint:8010"}, "COUNTERSIGN_MINT_CREDENTIAL"),
     ("publisher", {"COUNTERSIGN_LEASE_SECONDS": "0"}, "COUNTERSIGN_LEASE_SECONDS"),
     ("publisher", {"COUNTERSIGN_WATCH_SECONDS": "nan"}, "COUNTERSIGN_WATCH_SECONDS"),
+    ("executor", {"COUNTERSIGN_BOX_NETWORKS": "10.1.0.1/16"}, "COUNTERSIGN_BOX_NETWORKS"),
+    ("planner", {"COUNTERSIGN_BOX_NAMES": "a.example.com"}, "COUNTERSIGN_BOX_NAMES"),
     ("executor", {"COUNTERSIGN_ENVIRONMENTS_GB": "0"}, "COUNTERSIGN_ENVIRONMENTS_GB"),
     ("publisher", {"DATABASE_URL": "ledger.db"}, "DATABASE_URL"),
     ("publisher", {"DATABASE_URL": "postgresql://u:word@host:port/x"}, "DATABASE_URL"),
@@ -180,10 +182,10 @@ def test_beat_does_not_know_the_ledger_and_the_mint_does_not_know_the_broker():
     assert "DATABASE_URL" not in held_by("beat", env) and "CELERY_BROKER_URL" not in held_by("mint", env)
 
 
-def test_only_the_executor_gets_the_package_clients_configuration_and_nobody_gets_the_rest():
+def test_planner_and_executor_get_the_package_clients_configuration_and_nobody_gets_the_rest():
     env = {"PIP_INDEX_URL": "https://index.test/simple", "HOME": "/h", "AWS_SECRET_ACCESS_KEY": "x", "GH_TOKEN": TOKEN}
     held = {name: set(held_by(name, env)) for name in HOLDS}
-    assert held.pop("executor") == {"PIP_INDEX_URL", "HOME"}
+    assert held.pop("executor") == held.pop("planner") == {"PIP_INDEX_URL", "HOME"}
     assert set().union(*held.values()) == set()
 
 

@@ -4,7 +4,7 @@ import ipaddress
 import socket
 from collections.abc import Callable, Sequence
 
-from worker.box.egress.rules import Network
+from worker.box.egress.rules import NOT_RESOLVED, Network
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolve = Callable[[str, int], Sequence[str]]
@@ -45,7 +45,7 @@ def checked_addresses(name: str, port: int, resolve: Resolve, networks: Sequence
     try:
         texts = resolve(name, port)
     except OSError as error:
-        raise NoAddress(f"the name cannot be resolved ({error.strerror or error})") from error
+        raise NoAddress(f"{NOT_RESOLVED} ({error.strerror or error})") from error
     reasons: list[str] = []
     good: list[str] = []
     for text in dict.fromkeys(texts):

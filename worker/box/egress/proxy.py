@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from worker.box.egress.addresses import NoAddress, Resolve, checked_addresses, system_resolve
 from worker.box.egress.client_hello import LONGEST, NeedMore, NotTls, wanted_name
-from worker.box.egress.rules import Host, NotAHost, Reached, Rules
+from worker.box.egress.rules import NOT_LISTED, NOT_REACHED, Host, NotAHost, Reached, Rules
 
 _CONNECT = re.compile(rb"CONNECT (?P<host>[A-Za-z0-9.-]{1,253}):(?P<port>[1-9][0-9]{0,4}) HTTP/1\.[01]\r\n")
 _CHUNK = 64 * 1024
@@ -70,7 +70,7 @@ class Proxy:
             host = _asked_for(head)
             target = str(host)
             if not self._rules.allows(host):
-                raise _Refused("it is not on the list")
+                raise _Refused(NOT_LISTED)
             addresses = self._addresses(host)
             client.sendall(_ESTABLISHED)
             hello = _read_hello(client, host, self._rules)
@@ -101,7 +101,7 @@ class Proxy:
                 server = socket.create_connection((address, port), self._rules.caps.dial_seconds)
                 break
         if server is None:
-            return replace(reached, refused="no connection could be made")
+            return replace(reached, refused=NOT_REACHED)
         with server:
             passage = _Passage(client, server, self._rules.caps.idle_seconds, self._take)
             try:

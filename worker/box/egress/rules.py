@@ -9,6 +9,9 @@ from dataclasses import asdict, dataclass, field
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 TLS_PORT = 443
+NOT_LISTED = "it is not on the list"
+NOT_RESOLVED = "the name cannot be resolved"
+NOT_REACHED = "no connection could be made"
 MIB = 1024 * 1024
 _LABEL = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _HOST = re.compile(rf"(?:{_LABEL}\.)+[a-z](?:[a-z0-9-]{{0,61}}[a-z0-9])?", re.ASCII)

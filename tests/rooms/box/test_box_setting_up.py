@@ -1,0 +1,215 @@
+"""Set-up commands: what they make is found by checks, kept by what decided it, and refused where it is odd."""
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.core.policy import OwnCheck, Policy
+from app.core.verdict import Refused
+from worker.box.box import Box, Command, Ran
+from worker.box.checks import Ground, checks_of, command_for
+from worker.box.clients import registries_of
+from worker.box.egress.rules import Host
+from worker.box.environment import CannotPrepare, CheckEnvironment, EnvironmentUnavailable, Workshop
+from worker.box.preparing import prepare
+from worker.box.setting_up import KIND, SetUp, set_up
+from worker.box.staging import RUNS
+
+Setting = Callable[..., CheckEnvironment | EnvironmentUnavailable | Refused]
+
+COUNTING = "echo x >> /made/home/count"
+MAKING = """
+set -e
+mkdir -p vendored src/made ~/.local/lib
+echo tool > vendored/tool
+echo deep > src/made/deep
+echo beside > src/beside
+ln -s ../src/greet.sh vendored/greet
+echo home > ~/.local/lib/module
+echo changed > notes.md
+"""
+
+
+@pytest.fixture
+def project(open_tree: Path) -> Path:
+    (open_tree / "src").mkdir()
+    (open_tree / "src" / "greet.sh").write_text("echo hello\n")
+    (open_tree / "requirements.txt").write_text("one==1\n")
+    return open_tree
+
+
+@pytest.fixture
+def setting(box: Box, project: Path, tmp_path: Path) -> Setting:
+    """Runs shell text as the set-up of the project, with changes of how."""
+
+    def run(text: str, **changes: object) -> CheckEnvironment | EnvironmentUnavailable | Refused:
+        how = SetUp((("sh", "-c", text),), frozenset(), box, "a repository")
+        return set_up(project, replace(how, **changes), Workshop(tmp_path / "cache"))  # type: ignore[arg-type]
+
+    return run
+
+
+def checked(box: Box, project: Path, environment: object, text: str) -> Ran:
+    assert isinstance(environment, CheckEnvironment), environment
+    policy = Policy(setup=(("true",),), checks={"own": OwnCheck(run=("sh", "-c", text))})
+    named = checks_of(project, policy)[0]
+    command = command_for(named, (), Ground(project, environments=(environment,)))
+    assert isinstance(command, Command), command
+    ran = box.run(project, command)
+    assert isinstance(ran, Ran), ran
+    return ran
+
+
+@pytest.mark.needs_userns
+class TestInTheBox:
+    def test_what_was_made_in_the_tree_and_at_home_is_found_by_a_check_and_cannot_be_written(
+        self, box: Box, project: Path, setting: Setting
+    ) -> None:
+        ran = checked(
+            box,
+            project,
+            setting(MAKING),
+            "cat vendored/tool src/made/deep src/beside ~/.local/lib/module notes.md; sh vendored/greet;"
+            " for each in vendored/x /made/x ~/.local/x; do (: > $each) 2> /dev/null && echo written; done; true",
+        )
+        assert ran.output.decode().split() == ["tool", "deep", "beside", "home", "first", "hello"]
+
+    def test_a_file_of_the_change_stands_before_one_that_was_made(
+        self, box: Box, project: Path, setting: Setting
+    ) -> None:
+        setting(MAKING)
+        (project / "src" / "beside").write_text("of the change\n")
+        ran = checked(box, project, setting(MAKING), "cat src/beside src/made/deep")
+        assert ran.output == b"of the change\ndeep\n"
+
+    def test_it_is_made_anew_when_what_decided_it_is_another_and_only_then(
+        self, box: Box, project: Path, setting: Setting
+    ) -> None:
+        first = setting("sh tools.sh; date +%s%N > made")
+        (project / "src" / "greet.sh").write_text("echo other\n")
+        assert isinstance(first, CheckEnvironment) and setting("sh tools.sh; date +%s%N > made") == first
+        seen = {first.digest}
+        for change in (
+            lambda: (project / "requirements.txt").write_text("one==2\n"),
+            lambda: (project / "package-lock.json").write_text("{}"),
+        ):
+            change()
+            again = setting("sh tools.sh; date +%s%N > made")
+            assert isinstance(again, CheckEnvironment)
+            seen.add(again.digest)
+        for changes in (
+            {"scope": "another"},
+            {"hosts": frozenset({Host("a.test")})},
+            {"variables": {"GOPROXY": "off"}},
+        ):
+            again = setting("sh tools.sh; date +%s%N > made", **changes)
+            assert isinstance(again, CheckEnvironment)
+            seen.add(again.digest)
+        assert len(seen) == 6
+
+    def test_a_file_that_a_command_names_decides_as_well(self, box: Box, project: Path, tmp_path: Path) -> None:
+        (project / "tools.sh").write_text("echo 1 > made\n")
+        how = SetUp((("sh", "./tools.sh"),), frozenset(), box, "a repository")
+        first = set_up(project, how, Workshop(tmp_path / "cache"))
+        (project / "tools.sh").write_text("echo 2 > made\n")
+        second = set_up(project, how, Workshop(tmp_path / "cache"))
+        assert checked(box, project, first, "cat made").output == b"1\n"
+        assert checked(box, project, second, "cat made").output == b"2\n"
+
+    @pytest.mark.parametrize(("text", "words"), [
+        ("echo reason; exit 3", "ended with status 3. It said: $ sh -c 'echo reason; exit 3'\nreason"),
+        ("kill -9 $$", "ended with status 137"),
+        ("mkfifo pipe", "work/pipe is neither a file nor a folder nor a link"),
+        ("cp /bin/true run && chmod 4755 run", "work/run would run with the rights of its owner"),
+        ("for n in $(seq 2100); do : > f$n; done", "2,100 places"),
+    ])  # fmt: skip
+    def test_29_what_fails_or_is_odd_is_a_refusal_with_its_reason(
+        self, setting: Setting, text: str, words: str
+    ) -> None:
+        refused = setting(text)
+        assert isinstance(refused, Refused) and words in refused.reason, refused
+        assert refused.remedy
+        assert not [path for path in RUNS.iterdir() if path.name.startswith("countersign-made-")]
+
+    def test_a_program_that_is_not_there_is_named(self, box: Box, project: Path, tmp_path: Path) -> None:
+        how = SetUp((("true",), ("nowhere-at-all", "x")), frozenset(), box, "a repository")
+        refused = set_up(project, how, Workshop(tmp_path / "cache"))
+        assert isinstance(refused, Refused) and "`nowhere-at-all x` ended with status 127" in refused.reason
+
+    def test_a_host_that_cannot_be_reached_now_is_a_reason_that_may_pass(self, box: Box, setting: Setting) -> None:
+        host = Host("nowhere.invalid")
+        text = "import urllib.request; urllib.request.urlopen('https://nowhere.invalid/')"
+        failed = setting("", commands=(("python3", "-c", text),), hosts=frozenset({host}))
+        assert isinstance(failed, EnvironmentUnavailable), failed
+        assert failed.passing and "nowhere.invalid:443" in failed.reason
+
+    def test_what_is_called_off_is_no_fault_of_the_commands(self, setting: Setting) -> None:
+        failed = setting("sleep 60", wanted=lambda: False)
+        assert isinstance(failed, EnvironmentUnavailable) and failed.passing
+
+
+def test_without_an_approved_plan_no_command_runs(project: Path, tmp_path: Path) -> None:
+    refused = prepare({KIND}, project, Workshop(tmp_path / "cache"))
+    assert isinstance(refused, EnvironmentUnavailable) and "approved plan only" in refused.reason
+    assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").iterdir())
+
+
+# -- checks of the policy ----------------------------------------------------------------------------------------------
+
+
+def test_checks_of_the_policy_stand_first_and_hide_what_is_found_under_their_name(project: Path) -> None:
+    (project / "Makefile").write_text("test:\n\ttrue\n")
+    own = {"unit": OwnCheck(run=("sh", "unit.sh"), paths=True), "make test": OwnCheck(run=("make", "all"))}
+    checks = checks_of(project, Policy(checks=own))
+    assert [(one.name, one.argv, one.paths.value) for one in checks] == [
+        ("unit", ("sh", "unit.sh"), "accepted"),
+        ("make test", ("make", "all"), "none"),
+    ]
+    assert {one.needs for one in checks} == {""}
+    assert {one.needs for one in checks_of(project, Policy(checks=own, setup=(("true",),)))} == {KIND}
+
+
+def test_a_program_that_is_not_there_makes_a_check_one_that_cannot_be_run(project: Path) -> None:
+    own = {"a": OwnCheck(run=("nowhere-at-all",)), "b": OwnCheck(run=("./run.sh",))}
+    first, second = checks_of(project, Policy(checks=own))
+    assert "nowhere-at-all" in first.not_prepared and not second.not_prepared
+
+
+# -- where clients look ----
+
+
+def test_registries_are_those_of_the_clients_own_configuration(tmp_path: Path) -> None:
+    pip = {"HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": "https://a.example.test:8443/simple"}
+    npm = {"NPM_CONFIG_REGISTRY": "https://b.example.test/npm/"}
+    workshop = Workshop(tmp_path, pip | npm)
+    one = registries_of([("python3", "-m", "pip", "install", "x")], workshop)
+    assert one.hosts == {Host("a.example.test", 8443)}
+    assert one.variables["PIP_INDEX_URL"] == pip["PIP_INDEX_URL"]
+    both = registries_of([("pip", "install", "x"), ("npm", "ci")], workshop)
+    assert both.hosts == {Host("a.example.test", 8443), Host("b.example.test")}
+    assert both.variables["NPM_CONFIG_REGISTRY"] == "https://b.example.test/npm/"
+    assert registries_of([("make", "tools")], workshop).hosts == frozenset()
+
+
+def test_a_configuration_file_counts_and_the_environment_before_it(tmp_path: Path) -> None:
+    (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://c.example.test/simple\n")
+    known = {"HOME": str(tmp_path), "PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}
+    assert registries_of([("pip",)], Workshop(tmp_path, known)).hosts == {Host("c.example.test")}
+    known |= {"PIP_INDEX_URL": "https://d.example.test/simple", "PIP_EXTRA_INDEX_URL": "https://e.example.test/x"}
+    found = registries_of([("pip",)], Workshop(tmp_path, known)).hosts
+    assert found == {Host("d.example.test"), Host("e.example.test")}
+
+
+def test_where_nothing_is_configured_the_client_itself_is_asked(tmp_path: Path) -> None:
+    found = registries_of([("pip",)], Workshop(tmp_path, {"HOME": str(tmp_path), "PIP_CONFIG_FILE": os.devnull}))
+    assert len(found.hosts) == 2 and found.variables["PIP_INDEX_URL"].startswith("https://")
+
+
+def test_a_registry_that_wants_a_password_does_not_enter(tmp_path: Path) -> None:
+    known = {"HOME": str(tmp_path), "PIP_INDEX_URL": "https://me:word@a.example.test/simple"}
+    with pytest.raises(CannotPrepare, match="password") as refused:
+        registries_of([("pip",)], Workshop(tmp_path, known))
+    assert "word@" not in str(refused.value)
