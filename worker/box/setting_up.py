@@ -31,6 +31,14 @@ _SECONDS = 600.0
 _MOST_LINKS = 2_000
 _TAIL = 1_500
 _LARGEST_NAMED = 16 * 1024 * 1024
+_AT_HOME = (
+    "/usr/bin/env",
+    f"HOME={MADE_INSIDE}/home",
+    f"PATH={MADE_INSIDE}/home/.local/bin:/usr/bin:/bin",
+    # What is only there to be fetched faster the next time is left behind.
+    "XDG_CACHE_HOME=/tmp/cache",
+    "NPM_CONFIG_CACHE=/tmp/cache/npm",
+)
 _INTERPRETERS = ("python3", "node", "npm", "go", "cargo", "rustc", "java", "mvn", "make", "cc", "ruby", "sh")
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 
@@ -109,7 +117,7 @@ def _made(tree: Path, how: SetUp, directory: Path) -> Mapping[str, object] | Env
     place.chmod(0o711)
     filled = place / "made"
     filled.mkdir()
-    words = ("/usr/bin/python3", "-I", "-S", "/tools/0/set_up.py", json.dumps(how.commands))
+    words = (*_AT_HOME, "/usr/bin/python3", "-I", "-S", "/tools/0/set_up.py", json.dumps(how.commands))
     command = Command(words, _SECONDS, Profile.INSTALL, how.variables, (INSIDE,), hosts=how.hosts, made=filled)
     try:
         ran = how.box.run(tree, command, how.wanted)
