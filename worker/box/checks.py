@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path, PurePosixPath
 
-from app.core.policy import Policy
+from app.core.policy import POLICY_PATH, Policy
 from app.core.verdict import Refused
 from worker.box.command import Command, Profile
 from worker.box.environment import KIND as PYTHON_KIND
 from worker.box.environment import PYTHON, CheckEnvironment
 from worker.box.node import KIND as NODE_KIND
+from worker.box.node import SETS
 from worker.box.setting_up import KIND as SETUP_KIND
 
 _SECONDS = 900.0
@@ -25,6 +26,8 @@ _COMPILED = frozenset({".c", ".cc", ".cpp", ".cxx"})
 _BUILDS_NOTHING = frozenset({*_MAKE_GOALS, "help", "usage", "clean", "distclean", "install", "run"})
 _NODE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\[[^\x00-\x1f]{1,200}\])?")
 _NO_SCRIPT = "no test specified"
+_NOT_NPMS = ("workspace:", "catalog:", "portal:", "patch:")
+"""How other clients than npm say where a package comes from."""
 
 PYTEST = (PYTHON, "-m", "pytest", "-q", "--tb=short", "-rfE", "--color=no", "-p", "no:cacheprovider")
 
@@ -62,7 +65,7 @@ class Ground:
 
 def discover(snapshot: Path) -> tuple[NamedCheck, ...]:
     """The checks that the tree's own files speak of, in a fixed order; none when it speaks of none."""
-    found = (_pytest(snapshot), _npm(snapshot), _go(snapshot), _cargo(snapshot), _make(snapshot))
+    found = (_pytest(snapshot), _npm(snapshot), _go(snapshot), _cargo(snapshot), _maven(snapshot), _make(snapshot))
     return tuple(check for check in found if check is not None)
 
 
@@ -155,7 +158,20 @@ def _npm(snapshot: Path) -> NamedCheck | None:
     wants = any(package.get(name) for name in ("dependencies", "devDependencies", "workspaces"))
     own = (snapshot / "node_modules").is_dir()
     check = _with_tool("npm test", "npm", ("test", "--silent"), "")
-    return replace(check, needs=NODE_KIND) if wants and not own else check
+    if not wants or own:
+        return check
+    return replace(check, needs=NODE_KIND, not_prepared=check.not_prepared or _other_client(snapshot, package))
+
+
+def _other_client(snapshot: Path, package: Mapping[str, object]) -> str:
+    """Why npm cannot stand in for the package client that the project is made for; empty where it can."""
+    specs = [spec for kind in SETS if isinstance(wanted := package.get(kind), dict) for spec in wanted.values()]
+    rule = next((rule for rule in _NOT_NPMS if any(str(spec).startswith(rule) for spec in specs)), None)
+    if rule is None and not re.search(r"^packages:", _text(snapshot / "pnpm-workspace.yaml") or "", re.MULTILINE):
+        return ""
+    client = "pnpm" if (snapshot / "pnpm-lock.yaml").is_file() or rule is None else "yarn"
+    what = f"`{rule}` in package.json" if rule else "pnpm-workspace.yaml"
+    return f"npm does not know {what}; {_say_how(client, 'install', '--frozen-lockfile')}"
 
 
 def _go(snapshot: Path) -> NamedCheck | None:
@@ -163,7 +179,7 @@ def _go(snapshot: Path) -> NamedCheck | None:
     if text is None:
         return None
     wants = re.search(r"^\s*require\b", text, re.MULTILINE) and not (snapshot / "vendor").is_dir()
-    return _with_tool("go test", "go", ("test", "./..."), "its modules are not prepared" if wants else "")
+    return _with_tool("go test", "go", ("test", "./..."), _say_how("go", "mod", "download") if wants else "")
 
 
 def _cargo(snapshot: Path) -> NamedCheck | None:
@@ -172,7 +188,14 @@ def _cargo(snapshot: Path) -> NamedCheck | None:
         return None
     wants = re.search(r"^\s*\[.*dependencies", text, re.MULTILINE) and not (snapshot / "vendor").is_dir()
     words = ("test", "--offline", "--quiet")
-    return _with_tool("cargo test", "cargo", words, "its crates are not prepared" if wants else "")
+    return _with_tool("cargo test", "cargo", words, _say_how("cargo", "fetch", "--locked") if wants else "")
+
+
+def _maven(snapshot: Path) -> NamedCheck | None:
+    if not (snapshot / "pom.xml").is_file():
+        return None
+    words = ("--offline", "--batch-mode", "--quiet", "test")
+    return _with_tool("mvn test", "mvn", words, _say_how("mvn", "--batch-mode", "dependency:go-offline"))
 
 
 def _make(snapshot: Path) -> NamedCheck | None:
@@ -209,6 +232,14 @@ def _with_tool(name: str, tool: str, arguments: tuple[str, ...], not_prepared: s
     program = _TOOLS / tool
     missing = "" if program.exists() else f"there is no {program} on this machine"
     return NamedCheck(name, (str(program), *arguments), PathArguments.NONE, "", missing or not_prepared)
+
+
+def _say_how(*words: str) -> str:
+    """What a repository says to have prepared what only its own client can prepare."""
+    return (
+        f"what it depends on is not in the tree, and only a set-up command brings it: `setup: [[{', '.join(words)}]]` "
+        f"in `{POLICY_PATH}`, with the `hosts` that it reaches"
+    )
 
 
 def _says(path: Path, words: str) -> bool:

@@ -49,6 +49,9 @@ _ETC = (
     "/etc/ssl/certs",
     "/usr/share/ca-certificates",
     "/etc/pki/ca-trust/extracted",
+    # Without these Maven does not start; its settings, which may hold passwords, are left out.
+    "/etc/maven/m2.conf",
+    "/etc/maven/logging",
 )
 _SMALL_FILES: Mapping[str, str] = {
     "/etc/passwd": (
@@ -139,7 +142,7 @@ def _system(handed: Handed) -> Iterator[str]:
             yield from ("--symlink", f"usr/{name}", f"/{name}")
         elif host.is_dir():
             yield from ("--ro-bind", f"/{name}", f"/{name}")
-    for path in _ETC:
+    for path in (*_ETC, *map(str, sorted(Path("/etc").glob("java-*-openjdk")))):
         yield from ("--ro-bind-try", path, path)
     for path, text in _SMALL_FILES.items():
         descriptor = handed.content(Path(path).name, text.encode())

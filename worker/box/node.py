@@ -34,6 +34,7 @@ NODE = "/usr/bin/node"
 NPM = "/usr/bin/npm"
 KIND = "node"
 LOCKS = ("npm-shrinkwrap.json", "package-lock.json")
+OTHER_LOCKS = ("pnpm-lock.yaml", "yarn.lock")
 _FORMAT = "1"
 _SECONDS = 600.0
 _LARGEST_FILE = 64 * 1024 * 1024
@@ -41,7 +42,7 @@ _MANIFESTS = 500
 _PEERS = re.compile(r"^\s*legacy-peer-deps\s*=\s*true\s*$", re.MULTILINE)
 _ELSEWHERE = re.compile(r"^(git|github|gitlab|bitbucket|gist|ssh|https?|file|link|portal)[+:]|^[\w.-]+/[\w.-]+(#|$)")
 _AWAY = re.compile(r"\b(ENOTFOUND|ECONNREFUSED|EAI_AGAIN|ETIMEDOUT|ECONNRESET|code E(429|5\d\d))\b")
-_SETS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
+SETS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 _INSIDE = PurePosixPath("/tools/0")
 _OPTIONS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error", "--no-progress")
 
@@ -54,6 +55,8 @@ class _Project:
     lock: Mapping[str, Any] | None
     lock_name: str
     legacy_peers: bool
+    unread_locks: tuple[str, ...] = ()
+    """Lock files of other clients, where there is none of npm."""
 
 
 def build_node_environment(snapshot: Path, workshop: Workshop) -> CheckEnvironment | EnvironmentUnavailable:
@@ -70,16 +73,23 @@ def build_node_environment(snapshot: Path, workshop: Workshop) -> CheckEnvironme
             record = workshop.cache / "resolved" / f"{request}.json"
             if not record.exists() or not directory.is_dir():
                 _install(project, workshop, directory)
-            return _environment(directory, json.loads(record.read_text()), use)
+            return _environment(directory, json.loads(record.read_text()), use, project)
     except CannotPrepare as error:
         return error.told()
 
 
-def _environment(directory: Path, record: Mapping[str, Any], use: Hold) -> CheckEnvironment:
+def _chosen_anew(project: _Project) -> tuple[str, ...]:
+    if not project.unread_locks:
+        return ()
+    locks = " and ".join(f"`{name}`" for name in project.unread_locks)
+    return (f"The packages for the checks were chosen anew by npm: {locks} is not read for them.",)
+
+
+def _environment(directory: Path, record: Mapping[str, Any], use: Hold, project: _Project) -> CheckEnvironment:
     links = {f"/work/{path}": str(_INSIDE / path) for path in record["folders"]}
     packages = tuple(Package(**entry) for entry in record["packages"])
     digest = digest_of(directory.name, record)
-    return CheckEnvironment(directory, NODE, (), digest, packages, KIND, links, use)
+    return CheckEnvironment(directory, NODE, (), digest, packages, KIND, links, use, _chosen_anew(project))
 
 
 def _read(snapshot: Path) -> _Project:
@@ -91,9 +101,10 @@ def _read(snapshot: Path) -> _Project:
         _must_be_registrys(path, manifest)
     name = next((one for one in LOCKS if (snapshot / one).is_file()), "")
     lock = _unaddressed(name, _json(snapshot / name)) if name else None
+    unread = tuple(one for one in OTHER_LOCKS if not name and (snapshot / one).is_file())
     rules = snapshot / ".npmrc"
     text = rules.read_text(errors="replace") if rules.is_file() and not rules.is_symlink() else ""
-    return _Project(manifests, lock, name, _PEERS.search(text) is not None)
+    return _Project(manifests, lock, name, _PEERS.search(text) is not None, unread)
 
 
 def _manifests(snapshot: Path) -> list[str]:
@@ -116,7 +127,7 @@ def _walk(top: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
 
 
 def _must_be_registrys(path: str, manifest: Mapping[str, Any]) -> None:
-    for kind in _SETS:
+    for kind in SETS:
         wanted = manifest.get(kind)
         for name, spec in wanted.items() if isinstance(wanted, dict) else ():
             if not isinstance(spec, str) or (_ELSEWHERE.search(spec) and not spec.startswith("npm:")):

@@ -17,6 +17,7 @@ from app.core.fit import is_manifest
 from app.core.verdict import Refused
 from worker.box.box import Box
 from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran
+from worker.box.egress.inside import PORT
 from worker.box.egress.rules import NOT_LISTED, NOT_REACHED, NOT_RESOLVED, Host, Reached
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable, Workshop, alone, digest_of, write_whole
 from worker.box.keeping import clear, hold
@@ -38,6 +39,8 @@ _AT_HOME = (
     # What is only there to be fetched faster the next time is left behind.
     "XDG_CACHE_HOME=/tmp/cache",
     "NPM_CONFIG_CACHE=/tmp/cache/npm",
+    # Java takes its home from the list of accounts, and a proxy from nothing but these.
+    f"JAVA_TOOL_OPTIONS=-Duser.home={MADE_INSIDE}/home -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={PORT}",
 )
 _INTERPRETERS = ("python3", "node", "npm", "go", "cargo", "rustc", "java", "mvn", "make", "cc", "ruby", "sh")
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.core.policy import POLICY_PATH, Policy
 from app.core.verdict import Refused
-from worker.box.checks import PYTEST, Ground, NamedCheck, PathArguments, command_for, discover
+from worker.box.box import Box, Ran
+from worker.box.checks import PYTEST, Ground, NamedCheck, PathArguments, checks_of, command_for, discover
 from worker.box.command import Command, Profile
 from worker.box.environment import PYTHON, CheckEnvironment
 from worker.box.mounts import FIXED_ENVIRONMENT
@@ -160,10 +162,39 @@ def test_packages_of_node_are_prepared_unless_there_are_none_or_the_tree_holds_t
     assert needs({"devDependencies": {"y": "1"}}) == ""
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("go.mod", "module x\nrequire y v1.0.0\n"), ("Cargo.toml", "[package]\nname = 'x'\n[dependencies]\ny = '1'\n")],
-)
-def test_packages_that_nobody_prepares_are_a_reason(tmp_path: Path, name: str, text: str) -> None:
+@pytest.mark.parametrize(("name", "text", "tool", "words"), [
+    ("go.mod", "module x\nrequire y v1.0.0\n", "go", "[go, mod, download]"),
+    ("Cargo.toml", "[package]\nname = 'x'\n[dependencies]\ny = '1'\n", "cargo", "[cargo, fetch, --locked]"),
+    ("pom.xml", "<project/>", "mvn", "[mvn, --batch-mode, dependency:go-offline]"),
+    ("package.json", '{"scripts": {"test": "x"}, "dependencies": {"y": "workspace:*"}}', "npm", "[yarn, install"),
+])  # fmt: skip
+def test_packages_that_nobody_prepares_are_a_reason_that_says_what_to_write(
+    tmp_path: Path, name: str, text: str, tool: str, words: str
+) -> None:
     (tmp_path / name).write_text(text)
-    assert discover(tmp_path)[0].not_prepared
+    reason = discover(tmp_path)[0].not_prepared
+    here = Path("/usr/bin", tool).exists()
+    assert (f"`setup: [{words}" in reason and POLICY_PATH in reason) if here else f"no /usr/bin/{tool}" in reason
+    prepared = checks_of(tmp_path, Policy(setup=(("true",),)))[0]
+    assert prepared.needs == "setup" and bool(prepared.not_prepared) is not here
+
+
+def test_a_workspace_of_pnpm_is_not_npms_and_its_settings_alone_are_no_workspace(tmp_path: Path) -> None:
+    manifest = {"scripts": {"test": "x"}, "dependencies": {"y": "1"}}
+    (tmp_path / "package.json").write_text(json.dumps(manifest))
+    (tmp_path / "pnpm-lock.yaml").write_text("")
+    (tmp_path / "pnpm-workspace.yaml").write_text("onlyBuiltDependencies: [esbuild]\n")
+    assert "pnpm" not in discover(tmp_path)[0].not_prepared
+    (tmp_path / "pnpm-workspace.yaml").write_text("packages: ['packages/*']\n")
+    reason = discover(tmp_path)[0].not_prepared
+    assert "`setup: [[pnpm, install, --frozen-lockfile]]`" in reason or "there is no /usr/bin/npm" in reason
+
+
+@pytest.mark.needs_userns
+@pytest.mark.skipif(not Path("/usr/bin/mvn").exists(), reason="no /usr/bin/mvn here")
+def test_maven_starts_in_the_box(box: Box, tmp_path: Path) -> None:
+    parts = "<modelVersion>4.0.0</modelVersion><groupId>a</groupId><artifactId>b</artifactId><version>1</version>"
+    (tmp_path / "pom.xml").write_text(f"<project>{parts}<packaging>pom</packaging></project>")
+    check = discover(tmp_path)[0]
+    ran = box.run(tmp_path, Command(check.argv, 60, Profile.TEST))
+    assert isinstance(ran, Ran) and ran.exit_status == 0, ran

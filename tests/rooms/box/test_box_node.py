@@ -95,6 +95,14 @@ def test_a_lock_decides_the_version_and_its_addresses_are_not_asked(
     assert "needed 1.1.0" in run(box, project, workshop).output.decode()
 
 
+def test_a_lock_of_another_client_is_not_read_and_that_is_told(project: Path, workshop: Workshop) -> None:
+    told = build_node_environment(project, workshop)
+    assert isinstance(told, CheckEnvironment) and told.notes == ()
+    (project / "yarn.lock").write_text("")
+    told = build_node_environment(project, workshop)
+    assert isinstance(told, CheckEnvironment) and "`yarn.lock` is not read" in told.notes[0]
+
+
 def test_a_package_that_is_not_what_the_lock_says_is_not_installed(
     project: Path, workshop: Workshop, registry: Registry
 ) -> None:
