@@ -99,12 +99,14 @@ class DocsSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class ReachSettings:
-    """The operator's word on where the hosts of set-up commands may lie: `networks` are reserved ranges that may be
-    dialled, `names` addresses of hosts that no resolver knows."""
+class BoxTerms:
+    """The operator's word on the box: reserved ranges and addresses of names in which hosts of set-up commands may lie,
+    the control group whose subtree is handed to the worker, and whether its limits have to be hard."""
 
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cgroup: Path | None = None
+    hard_limits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class BeltSettings:
     docs: DocsSettings = field(default_factory=DocsSettings)
     bwrap: Path = Path(DEFAULT_BWRAP)
     """The bubblewrap that seals the box."""
-    box: ReachSettings = field(default_factory=ReachSettings)
+    box: BoxTerms = field(default_factory=BoxTerms)
     environments_gb: int = DEFAULT_ENVIRONMENTS_GB
     """How much of the disk prepared check environments may take, in GiB."""
     bounds: Bounds = NO_BOUNDS
@@ -208,8 +210,9 @@ def docs_settings(env: Mapping[str, str]) -> DocsSettings:
     return DocsSettings(reach, authorities)
 
 
-def reach_settings(env: Mapping[str, str]) -> ReachSettings:
-    """From `COUNTERSIGN_BOX_NETWORKS` (`10.1.0.0/16`) and `COUNTERSIGN_BOX_NAMES` (`registry.example.com=10.1.2.3`)."""
+def box_terms(env: Mapping[str, str]) -> BoxTerms:
+    """From `COUNTERSIGN_BOX_NETWORKS` (`10.1.0.0/16`), `COUNTERSIGN_BOX_NAMES` (`registry.example.com=10.1.2.3`),
+    `COUNTERSIGN_BOX_CGROUP` (a folder) and `COUNTERSIGN_BOX_LIMITS` (`hard` or `soft`)."""
     name = "COUNTERSIGN_BOX_NETWORKS"
     try:
         networks = tuple(ip_network(word) for word in _listed(env, name))
@@ -222,7 +225,11 @@ def reach_settings(env: Mapping[str, str]) -> ReachSettings:
             names[host.lower()] = (*names.get(host.lower(), ()), str(ip_address(address)))
         except ValueError as error:
             raise SettingsWrong(name, f"{name}: {word!r} is not a name, `=` and an address.") from error
-    return ReachSettings(networks, names)
+    name, limits = "COUNTERSIGN_BOX_LIMITS", env.get("COUNTERSIGN_BOX_LIMITS", "").strip() or "soft"
+    if limits not in ("hard", "soft"):
+        raise SettingsWrong(name, f"{name} is neither `hard` nor `soft`.")
+    named = env.get("COUNTERSIGN_BOX_CGROUP", "").strip()
+    return BoxTerms(networks, names, Path(named) if named else None, limits == "hard")
 
 
 def _listed(env: Mapping[str, str], name: str) -> list[str]:
@@ -247,7 +254,7 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         docs=docs_settings(env) if belt is Belt.PLANNER else DocsSettings(),
         bwrap=Path(env.get("COUNTERSIGN_BWRAP", "").strip() or DEFAULT_BWRAP),
         environments_gb=_environments_gb(env),
-        box=reach_settings(env) if with_model else ReachSettings(),
+        box=box_terms(env) if with_model else BoxTerms(),
         bounds=bounds_settings(env) if belt is Belt.PUBLISHER else NO_BOUNDS,
         lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0)),
         watch_seconds=_seconds(env, "COUNTERSIGN_WATCH_SECONDS", 30.0),

@@ -50,7 +50,6 @@ REPRODUCE = Tool(
 )
 
 
-
 @dataclass(frozen=True)
 class Workplace:
     """What a reproduction takes. The box and the environments are asked for when they are first needed."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from worker.box.account import Account, BoxAccount, OwnAccount, account_for_the_box
 from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran
 from worker.box.egress.rules import TLS_PORT, Network, Rules
+from worker.box.groups import Groups, NoGroups, open_groups
 from worker.box.kernel import become_reaper
 from worker.box.mounts import Handed, arguments, first_step
 from worker.box.orphans import end_orphans
@@ -33,7 +34,8 @@ class BoxSettings:
 
     `ports` are those that an install run may reach; `networks` reserved ranges in which its hosts may lie, such as
     that of a registry of one's own; `names` are addresses of hosts that no resolver knows. A plan or a repository
-    has no say in any of it.
+    has no say in any of it. `cgroup` is a control group whose subtree is handed to this process; with `hard_limits`
+    there is no box where the kernel does not bound memory and processes of a run together.
     """
 
     bwrap: Path = Path("/usr/bin/bwrap")
@@ -41,6 +43,8 @@ class BoxSettings:
     ports: frozenset[int] = frozenset({TLS_PORT})
     networks: tuple[Network, ...] = ()
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cgroup: Path | None = None
+    hard_limits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,15 @@ class Box:
         self._filter = program
         self._stage: Staging | None = None
         self._lock = threading.RLock()
+        self._groups: Groups | None = None
+        self.softly = ""
+
+    def bounded_by(self, groups: Groups | NoGroups) -> "Box":
+        """The same box, whose runs are bounded by control groups; where it has none, `softly` says why."""
+        other = Box(self._settings, self._keeper, self._account, self._filter)
+        other._groups = groups if isinstance(groups, Groups) else None
+        other.softly = "" if isinstance(groups, Groups) else groups.reason
+        return other
 
     def run(self, tree: Path, command: Command, wanted: Callable[[], bool] = lambda: True) -> Ran | BoxUnavailable:
         """What the command did with the tree at `/work`, or why it could not start.
@@ -119,6 +132,13 @@ class Box:
                     make_readable(work)
             made = self._made(command, handed)
             launch = replace(self._launch(command, work, tools, made, handed), wanted=wanted)
+            if self._groups is not None:
+                try:
+                    group = self._groups.one(launch.limits)
+                except OSError as error:
+                    return BoxUnavailable(f"No control group can be made for a run: {error.strerror or error}.", "")
+                stack.callback(group.remove)
+                launch = replace(launch, group=group)
             return supervise(_with_trail(launch, handed) if command.trail else launch)
 
     def _reachable_tree(self, tree: Path, profile: Profile, stack: ExitStack) -> Path:
@@ -208,8 +228,6 @@ def open_box(settings: BoxSettings = BoxSettings()) -> Box | BoxUnavailable:
 
     The proof is kept while bubblewrap's file and the account stay the same. A failed one is tried again.
     """
-    from worker.box.probe import prove
-
     account = account_for_the_box()
     if isinstance(account, BoxUnavailable):
         return account
@@ -222,15 +240,32 @@ def open_box(settings: BoxSettings = BoxSettings()) -> Box | BoxUnavailable:
             f"There is no system-call filter for {os.uname().machine}.", "Use an x86-64 or aarch64 machine."
         )
     with _proving:
-        key = (keeper, account, settings.ports, settings.networks, tuple(sorted(settings.names.items())))
+        names = tuple(sorted(settings.names.items()))
+        operators = (settings.ports, settings.networks, names, settings.cgroup, settings.hard_limits)
+        key = (keeper, account, *operators)
         known = _proved.get(key)
         if known is not None:
             return known
         become_reaper()
         end_orphans(account)
-        box = Box(settings, keeper, account, program)
-        refusal = prove(box, settings)
-        if refusal is not None:
-            return refusal
-        _proved[key] = box
+        box = _bounded(Box(settings, keeper, account, program), settings)
+        if isinstance(box, Box):
+            _proved[key] = box
         return box
+
+
+def _bounded(box: Box, settings: BoxSettings) -> Box | BoxUnavailable:
+    """A box that holds, with control groups where a run in one was seen to hold."""
+    from worker.box.probe import prove
+
+    groups = open_groups(settings.cgroup)
+    if isinstance(groups, Groups):
+        within = box.bounded_by(groups)
+        refusal = prove(within, settings)
+        if refusal is None:
+            return within
+        groups = NoGroups(f"A run in a control group does not hold: {refusal.reason}")
+    if settings.hard_limits:
+        return BoxUnavailable(f"{groups.reason} Limits have to be hard here.", groups.remedy)
+    softly = box.bounded_by(groups)
+    return prove(softly, settings) or softly

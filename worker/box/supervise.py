@@ -18,6 +18,7 @@ from worker.box.capture import Capture
 from worker.box.command import BoxUnavailable, Ended, Ran
 from worker.box.egress.rules import Rules
 from worker.box.egress.start import Egress, NoEgress, start_egress
+from worker.box.groups import Group
 from worker.box.keeper import start_kept
 from worker.box.kernel import reap_group
 from worker.box.limits import Limits, lay_on
@@ -38,7 +39,8 @@ class Launch:
     `words` is its argument array up to `--`; `inside` follows. `mark` is the line that the first step says
     before it becomes the command. `used_disk` measures the tree of a writable run, in bytes. `trail` is this side's
     end of the command's trail; it does not block. Once `wanted` answers no, the command is ended. By `egress` the
-    command may reach something; without it there is no way out.
+    command may reach something; without it there is no way out. `group` bounds
+    all of it together.
     """
 
     words: tuple[str, ...]
@@ -53,6 +55,7 @@ class Launch:
     trail: int | None = None
     wanted: Callable[[], bool] = lambda: True
     egress: Rules | None = None
+    group: Group | None = None
 
 
 class _SetupFailed(Exception):
@@ -76,6 +79,8 @@ def supervise(launch: Launch) -> Ran | BoxUnavailable:
             try:
                 family.find_first(pipes.status, launch.startup_seconds)
                 lay_on(family.first, launch.limits, launch.account)
+                if launch.group is not None:
+                    launch.group.take(family.first)
                 egress = _way_out(launch, family, stack)
             except NoEgress as error:
                 return BoxUnavailable(str(error), "What the command has to reach cannot be reached.")
@@ -338,6 +343,8 @@ class _Watch:
             self._ended = Ended.PIDS
         elif seen.resident_bytes > limits.memory_bytes and proportional_bytes(seen.processes) > limits.memory_bytes:
             self._ended = Ended.MEMORY
+        elif self._launch.group is not None and self._launch.group.out_of_processes():
+            self._ended = Ended.PIDS
         elif not self._launch.wanted():
             self._ended = Ended.CALLED_OFF
         elif self._launch.used_disk is not None and self._launch.used_disk() > limits.work_bytes:
@@ -354,11 +361,13 @@ class _Watch:
         status = self._family.exit_status()
         if self._begun is None:
             return self._not_begun()
-        ended = self._ended
-        if ended is Ended.EXITED and status is None:
+        ended, group = self._ended, self._launch.group
+        if ended is Ended.EXITED and status is None and not (group and group.out_of_memory()):
             return explain("", "bubblewrap ended without saying how the command ended.")
         if ended is Ended.EXITED and status == 128 + signal.SIGXFSZ:
             ended = Ended.DISK
+        if group is not None and group.out_of_memory():
+            ended = Ended.MEMORY
         return Ran(
             ended=ended,
             exit_status=status if ended is Ended.EXITED else None,
@@ -366,8 +375,8 @@ class _Watch:
             dropped_bytes=self._capture.dropped,
             seconds=self._over - self._begun,
             cpu_seconds=max(cpu, self._sampled_cpu),
-            peak_memory_bytes=max(self._peak, self._family.peak_single) or None,
-            limits="soft",
+            peak_memory_bytes=max(self._peak, self._family.peak_single, (group and group.peak_bytes()) or 0) or None,
+            limits="soft" if group is None else "hard",
             trail=bytes(self._trail),
             trail_cut=self._trail_seen > len(self._trail),
         )

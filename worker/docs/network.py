@@ -90,9 +90,7 @@ class TimedStream(httpcore.NetworkStream):
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
-        return TimedStream(
-            self._stream.start_tls(ssl_context, server_hostname, left(self._deadline)), self._deadline
-        )
+        return TimedStream(self._stream.start_tls(ssl_context, server_hostname, left(self._deadline)), self._deadline)
 
     def get_extra_info(self, info: str) -> Any:
         return self._stream.get_extra_info(info)

@@ -85,6 +85,8 @@ def box_settings(shop: Shop, plan: Plan | None = None) -> BoxSettings:
         ports=frozenset({TLS_PORT, *ports}),
         networks=settings.box.networks,
         names=settings.box.names,
+        cgroup=settings.box.cgroup,
+        hard_limits=settings.box.hard_limits,
     )
 
 

@@ -78,9 +78,7 @@ def past_changes(git: Git, commit: str, traced: Traced, limit: int) -> tuple[Pas
     return tuple(PastChange(*fields[at : at + 4]) for at in range(0, len(fields) - 3, 4))
 
 
-def last_touches(
-    git: Git, commit: str, traced: Traced, passed_over: Sequence[str] = ()
-) -> tuple[LastTouch, ...]:
+def last_touches(git: Git, commit: str, traced: Traced, passed_over: Sequence[str] = ()) -> tuple[LastTouch, ...]:
     """Who last touched each of the lines (all of the file without `lines`), blanks aside, neighbours joined.
 
     Commits in `passed_over`, such as those that only formatted, are looked through where git can.

@@ -51,6 +51,7 @@ WRONG = [
     ("publisher", {"COUNTERSIGN_LEASE_SECONDS": "0"}, "COUNTERSIGN_LEASE_SECONDS"),
     ("publisher", {"COUNTERSIGN_WATCH_SECONDS": "nan"}, "COUNTERSIGN_WATCH_SECONDS"),
     ("executor", {"COUNTERSIGN_BOX_NETWORKS": "10.1.0.1/16"}, "COUNTERSIGN_BOX_NETWORKS"),
+    ("executor", {"COUNTERSIGN_BOX_LIMITS": "none"}, "COUNTERSIGN_BOX_LIMITS"),
     ("planner", {"COUNTERSIGN_BOX_NAMES": "a.example.com"}, "COUNTERSIGN_BOX_NAMES"),
     ("executor", {"COUNTERSIGN_ENVIRONMENTS_GB": "0"}, "COUNTERSIGN_ENVIRONMENTS_GB"),
     ("publisher", {"DATABASE_URL": "ledger.db"}, "DATABASE_URL"),
