@@ -1,15 +1,18 @@
 """The draft pull request's title and text, and the commit's message. Facts in it come from code, not from a model."""
 
 import re
+from dataclasses import dataclass
+from typing import Literal
 
 from app.comments.markdown import MAX_BODY, block, code, code_block, cut, details, inline, visible
-from app.comments.opinion import opinion
+from app.comments.opinion import reviewed
 from app.comments.plan import criterion
 from app.comments.status import cost
 from app.core.budget import Spent
 from app.core.digest import short
-from app.core.plan import Plan
-from app.core.report import CheckRun, Report, When, showing
+from app.core.patch import StepChanges
+from app.core.plan import Check, Plan
+from app.core.report import NOT_RUN, CheckRun, Report, When, showing
 from app.core.run import Approval
 
 MAX_TITLE = 200
@@ -23,9 +26,13 @@ _WHEN = {
 
 def title(plan: Plan) -> str:
     """One line of at most 200 characters (GitHub cuts at 256)."""
-    first = " ".join(visible(plan.summary).split())
-    sentence = first.split(". ")[0].rstrip(".")
-    return cut(_dead(sentence), MAX_TITLE) or f"Plan for issue {plan.issue_number}"
+    return _sentence(plan.summary) or f"Plan for issue {plan.issue_number}"
+
+
+def _sentence(words: str) -> str:
+    """The first sentence, for a place without Markdown."""
+    first = " ".join(visible(words).split()).split(". ")[0].rstrip(".")
+    return cut(_dead(first), MAX_TITLE)
 
 
 def _dead(line: str) -> str:
@@ -45,22 +52,46 @@ _KINDS = {
 """The word that conventional commits have for what a template does; `chore` for any other."""
 
 
-def messages(plan: Plan, approval: Approval, also: tuple[Approval, ...] = ()) -> tuple[str, ...]:
-    """The commit's message, and others as good for repositories whose rules refuse it (github-facts 127).
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The commits' messages: each with others as good, for repositories whose rules refuse it (github-facts 127).
 
-    Each has a fixed form with one line of summary of at most 72 characters and no live mention (137): plain, as
-    a conventional commit, and both with the issue's number.
+    Each has a fixed form with one line of summary of at most 72 characters and no live mention (137): plain, as a
+    conventional commit, and both with the issue's number; or those of one form, where the policy wants that.
     """
-    kind, number = _KINDS.get(plan.template.name, "chore"), f" (#{plan.issue_number})"
-    heads = [("", ""), (f"{kind}: ", ""), ("", number), (f"{kind}: ", number)]
-    subjects = [f"{before}{cut(title(plan), 72 - len(before + after))}{after}" for before, after in heads]
-    return tuple(
-        f"{subject}\n\n"
-        f"For issue {plan.issue_number}, plan version {plan.version}.\n\n"
-        f"Plan-Digest: {approval.plan_digest}\n"
-        f"{''.join(_trailer(one) for one in (*also, approval))}"
-        for subject in subjects
-    )
+
+    plan: Plan
+    approval: Approval
+    also: tuple[Approval, ...] = ()
+    form: Literal["as_the_rules_ask", "plain", "conventional"] = "as_the_rules_ask"
+
+    def whole(self) -> tuple[str, ...]:
+        """Of the one commit that holds everything."""
+        about = f"For issue {self.plan.issue_number}, plan version {self.plan.version}."
+        return self._messages(title(self.plan), about)
+
+    def of(self, one: StepChanges) -> tuple[str, ...]:
+        """Of the commit of one step or one repair."""
+        whose = f"of plan version {self.plan.version}, for issue {self.plan.issue_number}."
+        if one.repair:
+            summary = f"Mend what the steps left, repair {one.repair}"
+            return self._messages(summary, f"Repair {one.repair} {whose}")
+        step = next(step for step in self.plan.steps if step.id == one.step)
+        return self._messages(_sentence(step.intent) or f"Step {one.step}", f"Step {one.step} {whose}")
+
+    def _messages(self, summary: str, about: str) -> tuple[str, ...]:
+        kind, number = _KINDS.get(self.plan.template.name, "chore"), f" (#{self.plan.issue_number})"
+        heads = {
+            "as_the_rules_ask": [("", ""), (f"{kind}: ", ""), ("", number), (f"{kind}: ", number)],
+            "plain": [("", ""), ("", number)],
+            "conventional": [(f"{kind}: ", ""), (f"{kind}: ", number)],
+        }[self.form]
+        trailers = "".join(_trailer(one) for one in (*self.also, self.approval))
+        return tuple(
+            f"{before}{cut(summary, 72 - len(before + after))}{after}\n\n"
+            f"{about}\n\nPlan-Digest: {self.approval.plan_digest}\n{trailers}"
+            for before, after in heads
+        )
 
 
 def _trailer(approval: Approval) -> str:
@@ -79,7 +110,8 @@ def body(plan: Plan, approval: Approval, report: Report, spent: Spent, also: tup
             f"- {code(f'{item.path}:{item.start}–{item.end}')}: {inline(item.shows)}" for item in plan.evidence
         ),
         _checks(plan, report),
-        opinion(report.review),
+        reviewed(plan, report),
+        _repairs(report),
         *(["**Notes**\n\n" + "\n".join(f"- {inline(note)}" for note in report.notes)] if report.notes else []),
         f"Cost: {cost(spent)}. {report.changed_lines} changed lines.",
         *_outputs(report),
@@ -99,6 +131,34 @@ def undrafted_body(drafted: str) -> str:
         "Please treat this one as a draft: nobody has reviewed it, and it must not be merged before somebody has."
     )
     return f"{warning}\n\n{drafted}"
+
+
+def unshown_title(drafted: str) -> str:
+    """For a draft some of whose checks could not be run."""
+    return cut(f"[not shown to pass] {drafted}", MAX_TITLE)
+
+
+def unshown_body(drafted: str, checks: tuple[Check, ...]) -> str:
+    """The same, with what was not shown."""
+    names = ", ".join(code(check.name) for check in checks)
+    warning = (
+        f"> [!WARNING]\n> **Not shown to pass.** These checks of the approved plan could not be run here: {names}. "
+        "The table below says why. This repository's policy lets such drafts be opened "
+        "(`checks_not_run: draft`); run the checks before you merge."
+    )
+    return f"{warning}\n\n{drafted}"
+
+
+def _repairs(report: Report) -> str:
+    """What was mended after the steps, and why."""
+    if not report.repairs:
+        return ""
+    lines = [
+        f"{one.number}. Asked for by the {one.asked_by}: {inline(one.because)} "
+        f"Mended: {inline(one.note)} ({', '.join(map(code, one.paths))}; {one.calls} model calls)"
+        for one in report.repairs
+    ]
+    return "**Repairs** after the steps\n\n" + "\n".join(lines)
 
 
 def _acceptance(plan: Plan) -> str:
@@ -148,6 +208,8 @@ def _checks(plan: Plan, report: Report) -> str:
 
 
 def _result(run: CheckRun) -> str:
+    if run.ended == NOT_RUN:
+        return f"could not be run: {inline(run.excerpt)}"
     if run.ended != "exited":
         return f"stopped ({run.ended})"
     if run.doubt:
@@ -159,7 +221,7 @@ def _outputs(report: Report) -> list[str]:
     return [
         details(f"Output of {run.name} ({_WHEN[run.when]})", code_block(run.excerpt, limit=4_000))
         for run in report.runs
-        if run.excerpt
+        if run.excerpt and run.ended != NOT_RUN
     ]
 
 

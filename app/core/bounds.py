@@ -64,6 +64,8 @@ class Bounds(_Section):
     """The hosts that a repository may name for the box."""
     models: bool = True
     """Whether a repository may choose among the models on the operator's list."""
+    drafts_not_shown: bool = True
+    """Whether a repository may have drafts opened whose checks could not be run."""
     staged: bool = False
     """Whether every run is staged, whatever a repository says: the last write is shown and not made."""
     follow_up: Literal["no", "ask", "within_plan"] = "within_plan"
@@ -110,7 +112,7 @@ def bounded(policy: Policy, bounds: Bounds) -> Policy | Refused:
 
 _Breach = tuple[Place, str]
 
-NOT_CARRIED_OUT = ("workflows", "models", "commits", "mode", "follow_up")
+NOT_CARRIED_OUT = ("workflows", "models", "mode", "follow_up")
 """Keys of the format of which this version carries out the default alone: anything else is refused, never ignored."""
 
 
@@ -206,6 +208,8 @@ def _work_beyond(policy: Policy, bounds: Bounds) -> Iterator[_Breach]:
 def _acts_beyond(policy: Policy, bounds: Bounds) -> Iterator[_Breach]:
     if _says(policy, "mode") and policy.mode == "live" and bounds.staged:
         yield ("mode",), f"every run is staged, {_OPERATOR}."
+    if policy.checks_not_run == "draft" and not bounds.drafts_not_shown:
+        yield ("checks_not_run",), f"no draft is opened whose checks were not run, {_OPERATOR}."
     for key in ("reviews", "checks"):
         if _FOLLOW_UP.index(getattr(policy.follow_up, key)) > _FOLLOW_UP.index(bounds.follow_up):
             yield ("follow_up", key), f"{getattr(policy.follow_up, key)} is more than {bounds.follow_up}, {_OPERATOR}."

@@ -55,6 +55,32 @@ class FileChange(BaseModel):
         return self
 
 
+class StepChanges(BaseModel):
+    """What one step changed on top of the former ones, or one repair on top of everything.
+
+    It knows no move: a file that was moved went and came.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    step: Annotated[int, Field(ge=0)] = 0
+    """The step's id; 0 for a repair."""
+    repair: Annotated[int, Field(ge=0)] = 0
+    """The repair's number; 0 for a step."""
+    changes: tuple[FileChange, ...]
+    nothing_to_do: str = ""
+    """Why a step left no change of its own in its path, as code saw it."""
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> Self:
+        if (self.step > 0) == (self.repair > 0):
+            raise ValueError("changes are those of a step or of a repair")
+        paths = [change.path for change in self.changes]
+        if len(paths) != len(set(paths)) or any(change.kind == "move" for change in self.changes):
+            raise ValueError("a path is named by two changes, or a move is among them")
+        return self
+
+
 class Patch(BaseModel):
     """All changes of a run against one commit.
 
@@ -66,6 +92,8 @@ class Patch(BaseModel):
 
     base_commit: ObjectId
     changes: tuple[FileChange, ...]
+    steps: tuple[StepChanges, ...] = ()
+    """The same, step by step and then repair by repair; empty where it was not recorded, and for a rule's work."""
 
     @model_validator(mode="after")
     def _paths_are_different(self) -> Self:

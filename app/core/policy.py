@@ -217,6 +217,10 @@ class Policy(_Section):
     models: Models = Models()
     commits: Literal["as_the_rules_ask", "plain", "conventional"] = "as_the_rules_ask"
     """The form of a commit's message: the plain one, unless the branch's rules ask for another; or always this one."""
+    commit_for_each: Literal["plan", "step"] = "plan"
+    """Whether the draft's branch has one commit in all, or one for each step of the plan."""
+    checks_not_run: Literal["stop", "draft"] = "stop"
+    """Where a check of the plan could not be run: no pull request, or a draft that says it is not shown to pass."""
     mode: Literal["live", "staged"] = "live"
     """`staged`: everything is done but the last write; what would be written is shown."""
     follow_up: FollowingUp = FollowingUp()

@@ -1,13 +1,18 @@
 """The report: what the checks showed. Written by code from what the box measured; no model fills it in."""
 
+from decimal import Decimal
 from enum import StrEnum
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from app.core.plan import Check, Evidence, Expectation, Plan, Sha256
+from app.core.policy import Policy
 from app.core.run import Part
 from app.core.verdict import Allowed, Refused, Verdict, all_of
+
+NOT_RUN = "not run"
+"""How a check ended that could not be run: what it needs cannot be had here, which says nothing about the change."""
 
 
 class When(StrEnum):
@@ -26,7 +31,8 @@ class CheckRun(Part):
     argv: tuple[str, ...]
     when: When
     ended: str
-    """`exited`, or the limit that ended it: timeout, memory, pids, output, disk."""
+    """`exited`, the limit that ended it (timeout, memory, pids, output, disk), or `not run`, with the reason in
+    `excerpt`."""
     exit_status: int | None
     seconds: Annotated[float, Field(ge=0)]
     output_ref: Sha256
@@ -74,12 +80,57 @@ class Finding(Part):
     text: str
 
 
+class Judgement(Part):
+    """What a reviewer says of one criterion of the plan, with what it cites for that."""
+
+    criterion: int
+    met: Literal["yes", "no", "unclear"]
+    because: str
+    where: str = ""
+    """`difference`, `report`, or the name of a check whose output is cited."""
+    quote: str = ""
+    believed: bool
+    """Whether code found the quote there."""
+
+
+class Answer(StrEnum):
+    """What a reviewer says of the whole."""
+
+    ACCEPT = "accept"
+    REPAIR = "repair"
+    STOP = "stop"
+
+
 class Review(Part):
-    """What the reviewing model thought of the patch. An opinion: it is shown, it decides nothing."""
+    """What the reviewing model said of the patch. It can keep a patch back, and never stand for a check.
+
+    One without an `answer` is of the time when reviews were opinions only.
+    """
 
     agrees: bool
     findings: tuple[Finding, ...] = ()
     model: str = ""
+    answer: Answer | None = None
+    words: str = ""
+    """What is to be repaired, or why to stop."""
+    judgements: tuple[Judgement, ...] = ()
+
+
+class Repair(Part):
+    """One round in which the executor's model mended what was made."""
+
+    number: Annotated[int, Field(ge=1)]
+    asked_by: Literal["checks", "reviewer"]
+    because: str
+    note: str = ""
+    """What the model says that it mended; empty where it did not come to an end."""
+    paths: tuple[str, ...] = ()
+    """What it changed."""
+    runs: tuple[CheckRun, ...] = ()
+    """The runs that asked for it."""
+    calls: int = 0
+    """Model calls that it took, and what they cost where the price is known."""
+    usd: Decimal = Decimal(0)
 
 
 class Report(Part):
@@ -92,6 +143,9 @@ class Report(Part):
     changed_lines: int
     review: Review | None = None
     notes: tuple[str, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    unreviewed: str = ""
+    """Why no second model read it; empty where one did."""
 
     def soft_limits(self) -> bool:
         """True where no control group bounded memory and processes of some run; the page and the draft say so."""
@@ -116,9 +170,60 @@ class Findings(Part):
     review: Review | None = None
 
 
-def plan_shown(plan: Plan, report: Report) -> Verdict:
-    """As `checks_shown`. A plan that was approved without a check promises none; its comment and draft say so."""
-    return checks_shown(plan.checks, report) if plan.checks else Allowed()
+def plan_shown(plan: Plan, report: Report, policy: Policy) -> Verdict:
+    """As `checks_shown`. A plan that was approved without a check promises none; its comment and draft say so.
+
+    Checks that could not be run are left out only where the policy lets a draft be opened that says so.
+    """
+    checks = _to_be_shown(plan, report, policy)
+    return checks_shown(checks, report) if checks else Allowed()
+
+
+def red(plan: Plan, report: Report, policy: Policy) -> tuple[CheckRun, ...]:
+    """The runs after the change, or with its tests alone, of the checks that were run and do not show what they must.
+
+    Empty also where one of them could not be run at all: no change of the code mends that.
+    """
+    checks = [check for check in _to_be_shown(plan, report, policy) if isinstance(_shown(check, report), Refused)]
+    if any(_reason_not_run(check, report) for check in checks):
+        return ()
+    every = [runs_of(check, report) for check in checks]
+    return tuple(runs[when] for runs in every for when in (When.TESTS_ONLY, When.AFTER) if when in runs)
+
+
+def _to_be_shown(plan: Plan, report: Report, policy: Policy) -> tuple[Check, ...]:
+    if policy.checks_not_run == "stop":
+        return plan.checks
+    unrun = not_run(plan, report)
+    return tuple(check for check in plan.checks if check not in unrun)
+
+
+def not_run(plan: Plan, report: Report) -> tuple[Check, ...]:
+    """The checks of the plan that could not be run on the changed tree, or with the tests alone where that matters."""
+    return tuple(check for check in plan.checks if _reason_not_run(check, report))
+
+
+def _reason_not_run(check: Check, report: Report) -> str:
+    runs = runs_of(check, report)
+    matter = [When.AFTER] if check.expect is Expectation.PASSES else [When.AFTER, When.TESTS_ONLY]
+    unrun = [runs[when] for when in matter if when in runs and runs[when].ended == NOT_RUN]
+    return unrun[0].excerpt if unrun else ""
+
+
+def review_allows(review: Review | None) -> Verdict:
+    """Refused where a reviewer asks for a repair that was not made, or to stop, or finds a criterion not met.
+
+    A reviewer that came to no end keeps nothing back; the draft says that there was none.
+    """
+    if review is None or review.answer is None:
+        return Allowed()
+    unmet = [one for one in review.judgements if one.met == "no" and one.believed]
+    if review.answer is Answer.ACCEPT and not unmet:
+        return Allowed()
+    if review.answer is Answer.ACCEPT:
+        return Refused(f"The reviewer finds that criterion {unmet[0].criterion} is not met: {unmet[0].because}")
+    what = "asks for a repair" if review.answer is Answer.REPAIR else "says to stop"
+    return Refused(f"The reviewer {what}: {review.words}")
 
 
 def checks_shown(checks: tuple[Check, ...], report: Report) -> Verdict:
@@ -132,7 +237,7 @@ def showing(check: Check, report: Report) -> Showing:
     """What is known of this check from the box's runs alone."""
     runs = runs_of(check, report)
     before, after = runs.get(When.BEFORE), runs.get(When.AFTER)
-    if after is None:
+    if after is None or after.ended == NOT_RUN:
         return Showing.NOT_SHOWN
     if after.passed():
         without = runs.get(When.TESTS_ONLY) or before
@@ -156,6 +261,11 @@ def _shown(check: Check, report: Report) -> Verdict:
     after = runs.get(When.AFTER)
     if after is None:
         return Refused(f"The check `{check.name}` was not run on the changed tree.")
+    if reason := _reason_not_run(check, report):
+        return Refused(
+            f"The check `{check.name}` could not be run, so it is not shown to pass: {reason}",
+            "A policy file may let such drafts be opened all the same (`checks_not_run: draft`).",
+        )
     if check.expect is Expectation.PASSES and showing(check, report) is Showing.WAS_FAILING:
         return Allowed()  # It did not block before the change either; the report says so.
     if not after.passed():

@@ -160,6 +160,8 @@ class KeptStep(Part):
     """Every file that differs from the base after it, whichever step changed it."""
     notes: tuple[str, ...] = ()
     """What the report will say of it."""
+    nothing_to_do: str = ""
+    """Why it left no change of its own in its path, as code saw it."""
 
 
 class KeptWork(Part):

@@ -105,7 +105,8 @@ class TemplateBudget(_Sheet):
 class TemplateLimits(_Sheet):
     """Bounds of the work itself; `reply_tokens` counts thinking as well.
 
-    `scout_tokens` is what one errand may read and write in all its calls, `scout_answer` the characters of its answer.
+    `scout_tokens` is what one errand may read and write in all its calls, `scout_answer` the characters of its answer,
+    `repairs` how often what was made may be mended before the work is given up.
     """
 
     reply_tokens: Positive
@@ -116,6 +117,7 @@ class TemplateLimits(_Sheet):
     scout_answer: Positive = 6_000
     read_lines: Positive
     questions: Count
+    repairs: Annotated[int, Field(ge=0, le=10)] = 2
 
 
 class Prompts(_Sheet):

@@ -18,6 +18,7 @@ from infra.scripted_model.rules import failed_results, refusal, text_of
 from infra.scripted_model.script import ROLES, Part, Script, Turn
 
 _STEP = re.compile(r"(?i)\bstep\b[\s\"'`:#]*(\d+)")
+_REPAIR = re.compile(r"\ARepair (\d+)\b")
 _ERRORS: Mapping[int, str] = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -86,11 +87,8 @@ class Play:
 
     def _part(self, role: str, body: Mapping[str, Any]) -> Part | None:
         opening = text_of(body["messages"][0])
-        step = _STEP.search(opening)
         for part in self._script.parts:
-            if part.role != role or not all(words in opening for words in part.about):
-                continue
-            if part.step is None or step is None or int(step.group(1)) == part.step:
+            if part.role == role and all(words in opening for words in part.about) and _belongs(part, opening):
                 return part
         return None
 
@@ -115,7 +113,7 @@ class Play:
             "executor": {"name": "cannot", "input": {"reason": reason}},
             "reviewer": {
                 "name": "review",
-                "input": {"verdict": "doubts", "findings": [{"path": "", "text": reason}]},
+                "input": {"verdict": "stop", "words": reason, "criteria": [], "findings": []},
             },
         }
         if role not in ending:
@@ -203,6 +201,14 @@ def _begins_anew(part: Part, cursor: _Cursor, opening: str, messages: int) -> bo
         # Its prompt is one message each turn; after a call was answered it cannot be the first one again.
         return opening == cursor.opening and "calls" in cursor.served.fields
     return True
+
+
+def _belongs(part: Part, opening: str) -> bool:
+    """By the number of the repair or the step that the opening names; a part without numbers is for any."""
+    if repair := _REPAIR.match(opening):
+        return part.step is None and part.repair in (None, int(repair.group(1)))
+    step = _STEP.search(opening)
+    return part.repair is None and (part.step is None or step is None or int(step.group(1)) == part.step)
 
 
 def _role(body: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ name: what this script is for
 parts:
   - role: planner | executor | scout | reviewer     # known by the tool that only this role is offered
     step: 2                                          # executor only: the first "step N" of its opening message
+    repair: 1                                        # executor only: the "Repair N" that its opening begins with
     about: ["text"]                                  # only conversations whose opening message shows these
     turns:
       - when: ["text"]                               # goes on only if the request's messages show these
@@ -34,7 +35,7 @@ ROLES: Mapping[str, str] = {
 }
 _KINDS = ("text", "calls", "cut", "malformed", "refusal", "pause", "error", "raw")
 _TURN_FIELDS = frozenset({*_KINDS, "when", "delay", "repeat", "retry_after", "message", "after_failure"})
-_PART_FIELDS = frozenset({"role", "step", "about", "turns"})
+_PART_FIELDS = frozenset({"role", "step", "repair", "about", "turns"})
 
 
 class ScriptError(ValueError):
@@ -60,6 +61,7 @@ class Part:
 
     role: str
     step: int | None
+    repair: int | None
     about: tuple[str, ...]
     turns: tuple[Turn, ...]
 
@@ -100,8 +102,8 @@ def _part(written: object, where: str) -> Part:
         turns += _turns(one, f"{where}, turn {number}")
     if not turns:
         raise ScriptError(f"{where} has no turns.")
-    step = written.get("step")
-    return Part(role, None if step is None else int(step), tuple(written.get("about") or ()), tuple(turns))
+    step, repair = (None if written.get(name) is None else int(written[name]) for name in ("step", "repair"))
+    return Part(role, step, repair, tuple(written.get("about") or ()), tuple(turns))
 
 
 def _turns(written: object, where: str) -> list[Turn]:

@@ -319,8 +319,8 @@ def test_more_steps_than_the_template_has_room_for_are_refused() -> None:
 
 
 def test_a_plan_that_was_approved_without_a_check_promises_none() -> None:
-    assert plan_shown(plan(checks=[]), report()) == Allowed()
-    assert isinstance(plan_shown(plan(), report()), Refused)
+    assert plan_shown(plan(checks=[]), report(), Policy()) == Allowed()
+    assert isinstance(plan_shown(plan(), report(), Policy()), Refused)
 
 
 def test_forbidden_paths_bind_the_tests_beside_a_file_as_well() -> None:

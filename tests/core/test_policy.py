@@ -76,6 +76,8 @@ models: {planner: strong, executor: small}
 without_draft: stop
 documentation: [docs.example.com]
 commits: conventional
+commit_for_each: step
+checks_not_run: draft
 mode: staged
 follow_up: {reviews: ask, checks: within_plan, most: 2}
 """

@@ -73,7 +73,22 @@ STEP_2 = {
         calls(("step_done", {"note": "The greeting is tested."})),
     ],
 }
-REVIEW = {"role": "reviewer", "turns": [calls(("review", {"verdict": "agrees", "findings": []}))]}
+
+
+def judged(number: int, **changes: Any) -> dict[str, Any]:
+    """A criterion that is met, with words of the difference that stand in every one."""
+    said = {"id": number, "met": "yes", "because": "It is so.", "where": "difference", "quote": "diff --git"}
+    return said | changes
+
+
+def reviewing(verdict: str = "accept", words: str = "", about: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:
+    """The reviewer's part: it judges three criteria, as many as any plan here has, and ends so."""
+    criteria = [judged(number) for number in (1, 2, 3)]
+    ending = {"verdict": verdict, "words": words, "criteria": criteria, "findings": []} | more
+    return {"role": "reviewer", "about": list(about), "turns": [calls(("review", ending), after_failure=True)]}
+
+
+REVIEW = reviewing()
 SCRIPT = {"name": "a misspelt greeting", "parts": [PLANNER, STEP_1, STEP_2, REVIEW]}
 
 
@@ -99,6 +114,13 @@ def planned(**changes: Any) -> dict[str, Any]:
 def submitting(about: tuple[str, ...] = (), **changes: Any) -> dict[str, Any]:
     """The planner's part: it submits the usual plan with these fields changed."""
     return planning(calls(("submit_plan", planned(**changes))), about=about)
+
+
+def mending(repair: int, *made: tuple[str, dict[str, Any]], **more: Any) -> dict[str, Any]:
+    """The executor's part in one repair: these calls, one after another, and then it is done."""
+    turns = [calls(one, after_failure=True) for one in made]
+    done = calls(("step_done", {"note": f"Mended ({repair})."}), **more)
+    return {"role": "executor", "repair": repair, "turns": [*turns, done]}
 
 
 def stepping(step: int, *made: tuple[str, dict[str, Any]], **more: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import pytest
 
 from app.core.belts import Belt
 from app.core.run import Approved, Closed, Published
-from tests.fakes.greeting import FILES, PLAN, STEP_1, calls, planning, script, stepping, submitting
+from tests.fakes.greeting import FILES, PLAN, STEP_1, calls, planning, reviewing, script, stepping, submitting
 from tests.fakes.household import Furnishing
 from tests.fakes.story import REPO, Story
 
@@ -156,7 +156,7 @@ def test_a_step_that_changes_nothing_is_no_step(make_story: Making) -> None:
     approved(story)
     assert "The step has changed nothing." in story.shown_to("executor")[-1]
     nothing_was_pushed(story)
-    story.ends(Closed, "Ended (failed)", "empty")
+    story.ends(Closed, "Ended (failed)", "Step 1 was told as done and has changed nothing in README.md")
 
 
 def test_a_file_is_moved_and_another_deleted_as_planned(make_story: Making) -> None:
@@ -206,14 +206,12 @@ def test_a_regression_test_that_passes_without_the_fix_proves_nothing(make_story
     story.ends(Closed, "The regression test behind `make test` did not fail without the fix.")
 
 
-def test_a_test_that_is_weakened_is_seen_by_the_second_reader_and_shown(make_story: Making) -> None:
+def test_what_the_second_reader_finds_is_shown_and_calls_nobody(make_story: Making) -> None:
     finding = {"path": "greet.sh", "line": 4, "text": "Somebody may rely on <b>helo</b>, ask @rita."}
-    doubts = {"role": "reviewer", "turns": [calls(("review", {"verdict": "doubts", "findings": [finding]}))]}
-    parts = script(doubts)
-    story = make_story(parts)
+    story = make_story(script(reviewing(findings=[finding])))
     approved(story, "countersign")
     body = story.draft()["body"]
-    assert "has doubts" in body and "greet.sh:4" in body
+    assert "accepts" in body and "greet.sh:4" in body
     assert "<b>" not in body and " @rita" not in body
     story.ends(Published)
 
@@ -282,11 +280,11 @@ def test_more_lines_than_the_plan_allowed_are_not_pushed(make_story: Making) -> 
     story.ends(Closed, "changed lines are more than the 5 allowed")
 
 
-def test_without_a_second_readers_opinion_the_draft_says_nothing_of_one(make_story: Making) -> None:
+def test_a_reviewer_that_comes_to_no_end_keeps_nothing_back_and_the_draft_says_so(make_story: Making) -> None:
     silent = {"role": "reviewer", "turns": [{"error": 400}]}
     story = make_story({"name": "no reviewer", "parts": [documentation(step(1, "greet.sh")), STEP_1, silent]})
     approved(story)
-    assert "second model" not in story.draft()["body"]
+    assert "**No second model reviewed this**: " in story.draft()["body"]
     story.ends(Published)
 
 

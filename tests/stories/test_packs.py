@@ -10,7 +10,7 @@ import pytest
 
 from app.core.run import Closed, ClosedReason, Proposed, Published
 from app.core.template import HOME
-from tests.fakes.greeting import FILES, PLAN, REVIEW, calls
+from tests.fakes.greeting import FILES, PLAN, calls, judged, reviewing
 from tests.fakes.household import Furnishing
 from tests.fakes.story import REPO, Story
 
@@ -149,7 +149,7 @@ RESEARCH = {
             calls(("answer", {"text": "Only `some` output.\nNot which.", "evidence": [RIGHT]}), after_failure=True),
         ),
         answering(2, calls(("cannot", {"reason": "Callers outside the repository cannot be seen."}))),
-        REVIEW,
+        reviewing(criteria=[judged(1, where="report", quote="Only `some` output.")]),
     ],
 }
 
@@ -161,7 +161,7 @@ def test_an_approved_plan_of_questions_ends_in_a_report_and_no_pull_request(make
     assert "Nothing is changed." in plan["body"]
     assert "Who else calls greet.sh?" in plan["body"]
     story.mira.says("/approve")
-    report = story.next_comment("### Report", "That there is some output", "Not answered: Callers outside", "agrees")
+    report = story.next_comment("### Report", "That there is some output", "Not answered: Callers outside", "accepts")
     assert "tests/test\\_greet.sh" in report["body"]
     assert "greet.sh:400" not in report["body"]
     assert story.writes_to_github() == []

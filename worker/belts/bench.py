@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass, field
 
-from app.core.patch import Patch
+from app.core.patch import Patch, StepChanges
 from app.core.policy import Policy
-from app.core.report import Report
+from app.core.report import Repair, Report
+from app.core.span import SpanKind
 from app.core.template import Template
 from app.core.verdict import Refused
 from worker.belts.progress import Progress
@@ -38,13 +39,24 @@ class Bench:
     trace: Trace
     progress: Progress
 
+    def keep(self, content: bytes) -> str:
+        """Keeps a file's content; answers with the SHA-256 by which it is found."""
+        return self.prover.keep(content, "application/octet-stream")
+
+    def note(self, name: str, outcome: str) -> None:
+        """A span for one call of a tool that ended so."""
+        with self.trace.noting(SpanKind.TOOL, name) as noted:
+            noted.outcome = outcome
+
 
 @dataclass(slots=True)
 class Walk:
-    """The work so far: the edits that were kept, and what the report is to say of them."""
+    """The work so far: the edits that were kept, step by step, and what the report is to say of them."""
 
     overlay: Overlay
+    kept: list[StepChanges] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    repairs: list[Repair] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,12 @@
 from app.core.budget import Meter
 from app.core.plan import Plan, Who
 from app.core.report import When
-from app.core.span import SpanKind
 from app.core.verdict import Refused
 from worker.belts.bench import Bench, Made, Stopped, Walk
 from worker.belts.concluding import conclude, report_of
+from worker.belts.reconciling import Change, reconciled
 from worker.belts.rule_step import apply_rule
 from worker.belts.step import StepRoom, carry_out, notes_of
-from worker.evidence.trace import Trace
 from worker.model.conversation import Limits
 from worker.repo.edits import Overlay
 from worker.repo.syntax import broken_at
@@ -24,7 +23,7 @@ def execute(plan: Plan, bench: Bench, meter: Meter) -> Made | Stopped:
     before = bench.prover.run_all(plan, (), When.BEFORE)
     if isinstance(before, Refused):
         return Stopped(before)
-    walk = Walk(Overlay(bench.snapshot, broken_at), bench.progress.notes())
+    walk = Walk(Overlay(bench.snapshot, broken_at), bench.progress.changes(bench.snapshot), bench.progress.notes())
     walk.overlay.resume(bench.progress.held())
     if plan.rule is not None:
         refused = apply_rule(plan, plan.rule, walk.overlay, bench.snapshot)
@@ -52,19 +51,18 @@ def _carry_out_all(plan: Plan, walk: Walk, bench: Bench, meter: Meter) -> Refuse
             symbols=bench.symbols,
             limits=limits,
             read_lines=bench.template.limits.read_lines,
-            noted=lambda name, outcome: note_tool(bench.trace, name, outcome),
+            noted=bench.note,
         )
+        before = walk.overlay.at_present()
         outcome = carry_out(step, walk.overlay, room, meter)
         if isinstance(outcome, Refused):
             return outcome
-        said = notes_of(step.id, outcome)
+        changed = reconciled(step, outcome, Change(before, walk.overlay, bench.keep), walk.kept)
+        if isinstance(changed, Refused):
+            return changed
+        said = notes_of(step.id, outcome, changed.nothing_to_do)
+        walk.kept.append(changed)
         walk.notes += said
-        bench.progress.keep(step.id, said, walk.overlay.held(), meter)
+        bench.progress.keep(changed, said, walk.overlay.held(), meter)
     bench.trace.step = 0
     return None
-
-
-def note_tool(trace: Trace, name: str, outcome: str) -> None:
-    """A span for one call of a tool that ended so."""
-    with trace.noting(SpanKind.TOOL, name) as noted:
-        noted.outcome = outcome

@@ -6,15 +6,15 @@ from datetime import datetime
 
 from app.comments import draft
 from app.core.facts import DraftOpened, Fact, PublishFailed
-from app.core.fit import patch_fits
 from app.core.patch import FileChange, Patch
 from app.core.plan import Plan
 from app.core.policy import Policy
-from app.core.report import Report, plan_shown
+from app.core.report import Report, not_run
+from app.core.result import result_fits
 from app.core.run import Built, PullRequest
-from app.core.verdict import Refused, all_of
+from app.core.verdict import Refused
 from worker.github.errors import AlreadyExists, DraftUnsupported, Forbidden, GitHubError, Invalid, Suspended
-from worker.github.writer import Change, Delete, FileMode, Landed, Move, Publisher, PullRequested, Put, Work
+from worker.github.writer import Change, Delete, FileMode, Landed, Move, Portion, Publisher, PullRequested, Put, Work
 
 BRANCH_TRIES = 5
 """Names tried before giving up, where somebody else's branch has ours (case GT-01)."""
@@ -44,7 +44,7 @@ def open_draft(publisher: Publisher, finished: Finished, now: datetime) -> Told:
     """1 the gate once more, 2 branch and commit, 3 the draft. What was done before is found, not done again."""
     proposal = finished.state.proposal
     policy = finished.state.policy or Policy()
-    fits = all_of(patch_fits(finished.plan, finished.patch, policy), plan_shown(finished.plan, finished.report))
+    fits = result_fits(finished.plan, finished.patch, finished.report, policy)
     if isinstance(fits, Refused):
         return _failed(finished, str(fits), "Nothing was written.", now)
     try:
@@ -75,11 +75,7 @@ def branch_name(issue_number: int, run: str, plan_digest: str, attempt: int = 1)
 
 def _land(publisher: Publisher, finished: Finished) -> Landed:
     plan_, approval = finished.plan, finished.state.approval
-    work = Work(
-        parent=plan_.base_commit,
-        messages=draft.messages(plan_, approval, finished.state.also),
-        changes=tuple(_change(change, finished.content) for change in finished.patch.changes),
-    )
+    work = _work(finished)
     for attempt in range(1, BRANCH_TRIES + 1):
         name = branch_name(plan_.issue_number, plan_.run, approval.plan_digest, attempt)
         try:
@@ -90,10 +86,28 @@ def _land(publisher: Publisher, finished: Finished) -> Landed:
     raise AssertionError("the loop returns or raises")
 
 
+def _work(finished: Finished) -> Work:
+    """One commit in all, or one for each step and repair that changed something, as the policy says."""
+    policy, patch = finished.state.policy or Policy(), finished.patch
+    words = draft.Words(finished.plan, finished.state.approval, finished.state.also, policy.commits)
+    whole = _changes(patch.changes, finished)
+    steps = [one for one in patch.steps if one.changes] if policy.commit_for_each == "step" else []
+    if len(steps) < 2:
+        return Work.at_once(patch.base_commit, words.whole(), whole)
+    portions = tuple(Portion(words.of(one), _changes(one.changes, finished)) for one in steps)
+    return Work(patch.base_commit, portions, whole)
+
+
+def _changes(changes: tuple[FileChange, ...], finished: Finished) -> tuple[Change, ...]:
+    return tuple(_change(change, finished.content) for change in changes)
+
+
 def _open(publisher: Publisher, finished: Finished, landed: Landed) -> PullRequested | Refused:
     plan_, approval = finished.plan, finished.state.approval
     title = draft.title(plan_)
     body = draft.body(plan_, approval, finished.report, finished.state.spent, finished.state.also)
+    if unrun := not_run(plan_, finished.report):
+        title, body = draft.unshown_title(title), draft.unshown_body(body, unrun)
     try:
         return publisher.open_draft(landed.branch, plan_.base_branch, title, body)
     except DraftUnsupported as error:

@@ -4,14 +4,14 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from app.core.fit import is_manifest, is_test
 from app.core.plan import Check, Expectation, Plan
-from app.core.report import CheckRun, When
+from app.core.report import NOT_RUN, CheckRun, When
 from app.core.span import SpanKind
 from app.core.verdict import Refused
 from worker.belts.believing import doubt
@@ -52,6 +52,18 @@ Prepare = Callable[[set[str], Path], Prepared]
 
 
 @dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A ground, and why what some kinds of checks need could not be prepared on it."""
+
+    under: Ground
+    lacking: Mapping[str, str]
+
+    def lacks(self, named: NamedCheck) -> str:
+        """Why the check cannot be run here; empty where it can."""
+        return named.not_prepared or self.lacking.get(named.needs, "")
+
+
+@dataclass(frozen=True, slots=True)
 class Prover:
     """Where checks are run, and where their output is kept."""
 
@@ -71,8 +83,9 @@ class Prover:
     def run_all(self, plan: Plan, changes: tuple[EditedFile, ...], when: When) -> tuple[CheckRun, ...] | Refused:
         """Every check of the plan that this moment asks for, on the base with `changes` on it.
 
-        Raises `BoxLost` where the box could not be built, and `NotPrepared` where what the checks need could not
-        be had. A check that is not the plan's own argument vector, or that cannot be run here, is a refusal.
+        One that cannot be run here is told as not run, with the reason. Raises `BoxLost` where the box could not be
+        built, and `NotPrepared` where what the checks need may be had later. A check that is not the plan's own
+        argument vector, or that is not here at all, is a refusal.
         """
         with self._tree(changes) as tree:
             known = self._known(changes, tree)
@@ -85,7 +98,11 @@ class Prover:
                     continue
                 if when is When.BEFORE and any(not (tree / path.split("::")[0]).exists() for path in check.paths):
                     continue  # The plan creates that test; there is nothing to run yet.
-                ran = self._run(check, known, ground, when)
+                named = next((one for one in known if one.name == check.name), None)
+                if named is None:
+                    return Refused(f"There is no check {check.name!r} in this repository.")
+                lacks = ground.lacks(named)
+                ran = self._not_run(check, when, lacks) if lacks else self._run(check, named, ground.under, when)
                 if isinstance(ran, Refused):
                     return ran
                 runs.append(ran)
@@ -100,26 +117,45 @@ class Prover:
 
     def _ground(
         self, plan: Plan, known: tuple[NamedCheck, ...], changes: tuple[EditedFile, ...], tree: Path
-    ) -> Ground | Refused:
+    ) -> "_Prepared | Refused":
         """The tree with what its checks need; prepared anew where the change touches what names dependencies."""
         planned = {check.name for check in plan.checks}
         kinds = {one.needs for one in known if one.name in planned and one.needs and not one.not_prepared}
-        prepared = self.prepare(kinds, tree) if kinds else ()
-        if isinstance(prepared, Refused):
-            return prepared
-        if isinstance(prepared, EnvironmentUnavailable):
-            if prepared.passing or not any(is_manifest(change.path) for change in changes):
-                raise NotPrepared(prepared)
-            reason = f"After the change, what the checks need cannot be prepared: {prepared.reason}"
-            return Refused(reason, prepared.remedy)
+        other_needs = any(is_manifest(change.path) for change in changes)
+        prepared: list[CheckEnvironment] = []
+        lacking: dict[str, str] = {}
+        for kind in sorted(kinds):
+            made = self.prepare({kind}, tree)
+            if isinstance(made, Refused):
+                return made
+            if not isinstance(made, EnvironmentUnavailable):
+                prepared += made
+            elif made.passing or (made.unsure and not other_needs):
+                raise NotPrepared(made)
+            elif other_needs:
+                reason = f"After the change, what the checks need cannot be prepared: {made.reason}"
+                return Refused(reason, made.remedy)
+            else:
+                lacking[kind] = str(made)
         self.environments[:] = [one.digest for one in prepared]
         self.told.extend([note for one in prepared for note in one.notes if note not in self.told])
-        return Ground(tree, frozenset(), prepared)
+        return _Prepared(Ground(tree, frozenset(), tuple(prepared)), lacking)
 
-    def _run(self, check: Check, known: tuple[NamedCheck, ...], ground: Ground, when: When) -> CheckRun | Refused:
-        named = next((one for one in known if one.name == check.name), None)
-        if named is None:
-            return Refused(f"There is no check {check.name!r} in this repository.")
+    def _not_run(self, check: Check, when: When, reason: str) -> CheckRun:
+        with self.trace.noting(SpanKind.CHECK, f"{check.name} ({when})") as noted:
+            noted.outcome = NOT_RUN
+        return CheckRun(
+            name=check.name,
+            argv=check.argv,
+            when=when,
+            ended=NOT_RUN,
+            exit_status=None,
+            seconds=0,
+            output_ref=self.keep(reason.encode(), "text/plain"),
+            excerpt=reason,
+        )
+
+    def _run(self, check: Check, named: NamedCheck, ground: Ground, when: When) -> CheckRun | Refused:
         command = command_for(named, check.paths, ground)
         if isinstance(command, Refused):
             return command

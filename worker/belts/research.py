@@ -10,7 +10,7 @@ from app.core.report import Findings, QuestionAnswered
 from app.core.span import SpanKind
 from app.core.template import Template
 from app.core.verdict import Refused
-from worker.belts.reviewing import review
+from worker.belts.reviewing import Shown, review
 from worker.evidence.trace import Trace
 from worker.evidence.untrusted import fence
 from worker.model.client import Model
@@ -90,8 +90,11 @@ def answer_all(plan: Plan, study: Study, meter: Meter) -> Findings | Refused:
     bounds = study.template.limits
     limits = Limits(max_tokens=bounds.reply_tokens, replies=20)
     reading = ReadTools(study.snapshot, study.symbols, lines=bounds.read_lines).some("read_file", "search")
-    opinion = review(study.reviewer, Opening(study.template.prompts.reviewer, text), reading, meter, limits)
-    return findings.model_copy(update={"review": opinion})
+    sources = {"report": "\n".join(one.answer for one in answers)}
+    shown = Shown(Opening(study.template.prompts.reviewer, text), plan.acceptance or (), sources)
+    opinion = review(study.reviewer, shown, reading, meter, limits)
+    # A report changes nothing, so an opinion on it keeps nothing back: it is shown beside it.
+    return findings if isinstance(opinion, Refused) else findings.model_copy(update={"review": opinion})
 
 
 def _answered(step: AnswerQuestion, plan: Plan, study: Study, meter: Meter) -> QuestionAnswered:

@@ -34,12 +34,16 @@ class StepRoom:
 
 @dataclass(frozen=True, slots=True)
 class StepMade:
-    """A step that was kept: the model's closing note, and what a reader of the report should know besides."""
+    """A step that was kept: the model's closing note, and what a reader of the report should know besides.
+
+    `already`: paths in which an edit found its result.
+    """
 
     note: str
     variance: str = ""
     lost: tuple[str, ...] = ()
     outside: int = 0
+    already: frozenset[str] = frozenset()
 
 
 def carry_out(step: FileStep, overlay: Overlay, room: StepRoom, meter: Meter) -> StepMade | Refused:
@@ -63,15 +67,15 @@ def carry_out(step: FileStep, overlay: Overlay, room: StepRoom, meter: Meter) ->
         return Refused(f"Step {step.id} was not finished: {outcome.reason}")
     ended: Ended = outcome.value if isinstance(outcome, Finished) else outcome
     if ended.done:
-        return StepMade(ended.words, ended.variance, tally.lost, tally.outside)
+        return StepMade(ended.words, ended.variance, tally.lost, tally.outside, frozenset(tally.already))
     if ended.by_code:
         return Refused(f"Step {step.id}: {ended.words}")
     return Refused(f"Step {step.id} cannot be done as the plan says: {ended.words}")
 
 
-def notes_of(step: int, made: StepMade) -> list[str]:
+def notes_of(step: int, made: StepMade, nothing_to_do: str = "") -> list[str]:
     """What the report says of a step that was kept."""
-    notes = []
+    notes = [f"Step {step} had nothing to do: {nothing_to_do}."] if nothing_to_do else []
     if made.variance:
         notes.append(f"Step {step} was done otherwise than it says: {made.variance}")
     if made.lost:

@@ -24,7 +24,8 @@ def page_of(step: FileStep, plan: Plan, overlay: Overlay) -> str:
         f"Step {at} of {len(plan.steps)}\n\n"
         f"Kind: {step.kind}\nPath: {target}\nIntent: {step.intent}\nConstraints:\n{own}\n"
         f"Done when: {step.done_when}\n\n"
-        f"{_may_touch(step)}\n\n{_plan_in_short(plan)}\n\n{_general(plan)}\n{cited_lines(plan, step.path, overlay)}"
+        f"{_may_touch(step)}\n\n{plan_in_short(plan)}\n\n{general_bounds(plan)}\n"
+        f"{cited_lines(plan, step.path, overlay)}"
     )
 
 
@@ -35,11 +36,13 @@ def _may_touch(step: FileStep) -> str:
     return f"You may touch {shown(step.path)} as said above, and nothing else.{beside}"
 
 
-def _plan_in_short(plan: Plan) -> str:
+def plan_in_short(plan: Plan) -> str:
+    """What it changes and why."""
     return fence("the approved plan, in short", f"{plan.summary}\n\n{plan.hypothesis}")
 
 
-def _general(plan: Plan) -> str:
+def general_bounds(plan: Plan) -> str:
+    """What holds for every step, and when to stop."""
     general = "\n".join(f"- {one}" for one in plan.constraints) or "- none"
     stops = "\n".join(f"- {one}" for one in plan.stop_conditions) or "- you find that the plan does not fit the code"
     return f"Constraints of the whole plan:\n{general}\n\nStop, and call `cannot`, when:\n{stops}\n"

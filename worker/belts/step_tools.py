@@ -79,9 +79,13 @@ class Ended:
 
 @dataclass(slots=True)
 class Tally:
-    """What happened beside the edits themselves: calls beyond the step, and definitions that it took away."""
+    """What happened beside the edits themselves: calls beyond the step, and definitions that it took away.
+
+    `already`: paths in which an edit found its result.
+    """
 
     outside: int = 0
+    already: set[str] = field(default_factory=set)
     lost: tuple[str, ...] = ()
     refused_endings: int = 0
     warned: set[str] = field(default_factory=set)
@@ -117,6 +121,8 @@ def _editing(
         made = apply(asked)
         if isinstance(made, Outside):
             tally.outside += 1
+        if isinstance(made, Applied) and not made.fresh:
+            tally.already.add(str(asked["path"]))
         noted(name, _outcome(made))
         return Failed(str(made)) if isinstance(made, Refused) else Answer(made.said)
 

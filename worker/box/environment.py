@@ -111,12 +111,13 @@ class EnvironmentUnavailable:
     """The tests of this project cannot be prepared here; says nothing about the tests.
 
     `passing` is True where the cause lies outside the project and may be gone later: a registry that is away, a
-    missing program.
+    missing program. `unsure`: it may lie there, or in what the project asks for.
     """
 
     reason: str
     remedy: str
     passing: bool = False
+    unsure: bool = False
 
     def __str__(self) -> str:
         return f"{self.reason} {self.remedy}".strip()
@@ -125,13 +126,13 @@ class EnvironmentUnavailable:
 class CannotPrepare(Exception):
     """Why no environment can be made, in the words of `EnvironmentUnavailable`; for the preparing code only."""
 
-    def __init__(self, reason: str, remedy: str, *, passing: bool = False) -> None:
+    def __init__(self, reason: str, remedy: str, *, passing: bool = False, unsure: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.remedy, self.passing = reason, remedy, passing
+        self.reason, self.remedy, self.passing, self.unsure = reason, remedy, passing, unsure
 
     def told(self) -> EnvironmentUnavailable:
         """The same as a value."""
-        return EnvironmentUnavailable(self.reason, self.remedy, self.passing)
+        return EnvironmentUnavailable(self.reason, self.remedy, self.passing, self.unsure)
 
 
 def build_environment(snapshot: Path, workshop: Workshop) -> CheckEnvironment | EnvironmentUnavailable:
@@ -296,7 +297,9 @@ def _explained(said: str) -> CannotPrepare:
         return CannotPrepare("There is no pip of version 22.3 or newer.", remedy, passing=True)
     if "(from versions: none)" in said:
         return CannotPrepare(
-            f"The package index gave nothing: {reason}.", "Can it be reached, and does it have wheels for this Python?"
+            f"The package index gave nothing: {reason}.",
+            "Can it be reached, and does it have wheels for this Python?",
+            unsure=True,
         )
     return CannotPrepare(
         f"pip found no wheels for what the tests need: {reason}.", "The checks of this repository cannot be run here."

@@ -35,10 +35,10 @@ class Rule(Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What is to be pushed: a new branch with one commit. `files` is path to size in bytes, of what is not deleted."""
+    """What is to be pushed: a new branch with commits. `files` is path to size in bytes, of what is not deleted."""
 
     branch: str
-    message: str
+    messages: tuple[str, ...]
     files: Mapping[str, int]
 
 
@@ -67,8 +67,8 @@ def _certain(rule: Rule, offer: Offer) -> Iterator[str]:
             yield f"Nobody may create the branch `{offer.branch}` ({where}), unless the ruleset lets the App pass."
         case "branch_name_pattern" if _meets(rule, offer.branch) is False:
             yield f"The name of the branch `{offer.branch}` {_wanted(rule)} ({where})."
-        case "commit_message_pattern" if _meets(rule, offer.message) is False:
-            yield f"The commit's message {_wanted(rule)} ({where})."
+        case "commit_message_pattern" if any(_meets(rule, one) is False for one in offer.messages):
+            yield f"{_said(offer)} {_wanted(rule)} ({where})."
         case "file_path_restriction":
             globs = [str(one) for one in asked.get("restricted_file_paths") or ()]
             found = [path for path in offer.files if any(fnmatchcase(path, glob) for glob in globs)]
@@ -96,12 +96,16 @@ def _possible(rule: Rule, offer: Offer) -> Iterator[str]:
             yield f"The committer's address, which is GitHub's own, {_wanted(rule)} ({where})."
         case "branch_name_pattern" if _meets(rule, offer.branch) is None:
             yield f"The branch's name {_wanted(rule)} ({where})."
-        case "commit_message_pattern" if _meets(rule, offer.message) is None:
-            yield f"The commit's message {_wanted(rule)} ({where})."
+        case "commit_message_pattern" if any(_meets(rule, one) is None for one in offer.messages):
+            yield f"{_said(offer)} {_wanted(rule)} ({where})."
         case "required_status_checks" if not (rule.parameters or {}).get("do_not_enforce_on_create"):
             yield f"Checks must have passed before a branch is created ({where})."
         case "required_deployments" | "code_scanning" | "workflows":
             yield f"A rule of the kind {rule.type.replace('_', ' ')} must be met first ({where})."
+
+
+def _said(offer: Offer) -> str:
+    return "The commit's message" if len(offer.messages) == 1 else "Each commit's message"
 
 
 def _meets(rule: Rule, text: str) -> bool | None:

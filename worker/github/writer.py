@@ -20,7 +20,6 @@ from worker.github.reader import pulls_by_head
 from worker.github.rules import Offer, Rule, asks_for_signatures, fitting, unmet
 from worker.github.views import (
     CommitView,
-    ObjectRef,
     PullView,
     RefView,
     RepositoryRef,
@@ -74,24 +73,44 @@ class CommitMade(Struct, frozen=True):
     verification: Verification
 
 
-class Work(Struct, frozen=True):
-    """What a branch shall hold: one commit on `parent`, with these changes.
+class Portion(Struct, frozen=True):
+    """One commit: its changes on top of what stands before it.
 
     `messages` are equally good: the first that the rules of the branch admit is written, and a commit with any of
     them is found again.
     """
 
-    parent: str
     messages: tuple[str, ...]
     changes: tuple[Change, ...]
 
 
+class Work(Struct, frozen=True):
+    """What a branch shall hold: commits on `parent`, one after another, that come to `whole`.
+
+    Where they would come to anything else nothing is written.
+    """
+
+    parent: str
+    portions: tuple[Portion, ...]
+    whole: tuple[Change, ...]
+
+    @classmethod
+    def at_once(cls, parent: str, messages: tuple[str, ...], changes: tuple[Change, ...]) -> "Work":
+        """All of it as one commit."""
+        return cls(parent, (Portion(messages, changes),), changes)
+
+
 class Landed(Struct, frozen=True):
-    """A branch of ours that is there now, with one commit of ours at its head."""
+    """A branch of ours that is there now, with commits of ours up to its head: the oldest first."""
 
     branch: str
-    commit: CommitMade
+    commits: tuple[CommitMade, ...]
     how: How
+
+    @property
+    def commit(self) -> CommitMade:
+        """The one at its head."""
+        return self.commits[-1]
 
 
 class PullRequested(Struct, frozen=True):
@@ -124,9 +143,24 @@ class Publisher:
         Raises ValueError for no change, and for a path that is named twice or leaves the repository.
         """
         _check_paths(changes)
-        base_tree = self._commit(parent).tree.sha
-        entries = [entry for change in changes for entry in self._entries(change)]
+        return self._tree_upon(self._commit(parent).tree.sha, changes, {})
+
+    def _tree_upon(self, base_tree: str, changes: Sequence[Change], blobs: dict[bytes, str]) -> str:
+        _check_paths(changes)
+        entries = [entry for change in changes for entry in self._entries(change, blobs)]
         return self._place.add(_Sha, "/git/trees", {"base_tree": base_tree, "tree": entries}).sha
+
+    def _trees(self, work: Work) -> tuple[str, ...]:
+        """The tree of each commit. Raises ValueError where the last one is another than that of the whole."""
+        _check_paths(work.whole)
+        base, blobs = self._commit(work.parent).tree.sha, dict[bytes, str]()
+        whole = self._tree_upon(base, work.whole, blobs)
+        trees: list[str] = []
+        for portion in work.portions[:-1] if len(work.portions) > 1 else ():
+            trees.append(self._tree_upon(trees[-1] if trees else base, portion.changes, blobs))
+        if trees and self._tree_upon(trees[-1], work.portions[-1].changes, blobs) != whole:
+            raise ValueError("the commits do not come to what is to be written")
+        return (*trees, whole)
 
     def commit(self, message: str, tree: str, parents: Sequence[str]) -> CommitMade:
         """A new commit on no branch. No author or committer is sent, so that GitHub signs it (github-facts 114)."""
@@ -156,29 +190,44 @@ class Publisher:
         return How.MADE
 
     def land(self, name: str, base: str, work: Work) -> Landed:
-        """The branch `name` holds `work` as one commit on `work.parent`; calling again finds it.
+        """The branch `name` holds `work` as its commits on `work.parent`; calling again finds them.
 
-        A branch of that name whose head is anything else raises `AlreadyExists` and is left alone. Rules that refuse
+        A branch of that name that holds anything else raises `AlreadyExists` and is left alone. Rules that refuse
         the branch raise `ReferenceUpdateFailed`, whose reason names them where they can be told (github-facts 125);
         so does a commit that GitHub did not sign where it has to be, before any branch is made (115).
         """
         self._check_branch(name, base)
-        tree = self.tree(work.parent, work.changes)
+        trees = self._trees(work)
         head = self.find_branch(name)
         if head is not None:
-            there = self._commit(head)
-            if not _is_work(there, tree, work):
+            there = self._found(head, trees, work)
+            if there is None:
                 raise _taken(name)
-            return Landed(name, _made(there), How.FOUND)
+            return Landed(name, there, How.FOUND)
         rules = self.rules(name)
-        message = fitting(rules, work.messages)
-        made = self.commit(message, tree, [work.parent])
-        if asks_for_signatures(rules) and not made.verification.verified:
-            raise _unsigned(name, made.verification)
+        messages = tuple(fitting(rules, portion.messages) for portion in work.portions)
+        made: list[CommitMade] = []
+        for message, tree in zip(messages, trees, strict=True):
+            made.append(self.commit(message, tree, [made[-1].sha if made else work.parent]))
+            if asks_for_signatures(rules) and not made[-1].verification.verified:
+                raise _unsigned(name, made[-1].verification)
         try:
-            return Landed(name, made, self.create_branch(name, made.sha, base))
+            return Landed(name, tuple(made), self.create_branch(name, made[-1].sha, base))
         except ReferenceUpdateFailed as error:
-            raise _refused_by(rules, Offer(name, message, _sizes(work.changes)), error) from error
+            raise _refused_by(rules, Offer(name, messages, _sizes(work)), error) from error
+
+    def _found(self, head: str, trees: tuple[str, ...], work: Work) -> tuple[CommitMade, ...] | None:
+        """The commits of the work that end at `head`; None where what ends there is anything else."""
+        found: list[CommitMade] = []
+        at = head
+        for tree, portion in zip(reversed(trees), reversed(work.portions), strict=True):
+            there = self._commit(at)
+            said = any(same_text(there.message, message) for message in portion.messages)
+            if not said or there.tree.sha != tree or len(there.parents) != 1:
+                return None
+            found.insert(0, _made(there))
+            at = there.parents[0].sha
+        return tuple(found) if at == work.parent else None
 
     def rules(self, branch: str) -> tuple[Rule, ...]:
         """The active rules for a branch of that name, which need not exist; none where GitHub has no rulesets."""
@@ -230,13 +279,15 @@ class Publisher:
     def _commit(self, sha: str) -> CommitView:
         return self._place.one(CommitView, f"/git/commits/{segment(sha)}")
 
-    def _entries(self, change: Change) -> list[dict[str, str | None]]:
+    def _entries(self, change: Change, blobs: dict[bytes, str]) -> list[dict[str, str | None]]:
         if isinstance(change, Delete):
             return [_entry(change.path, FileMode.PLAIN, None)]
+        if change.content not in blobs:
+            blobs[change.content] = self.blob(change.content)
+        blob = blobs[change.content]
         if isinstance(change, Move):
-            gone = _entry(change.path, FileMode.PLAIN, None)
-            return [gone, _entry(change.to, change.mode, self.blob(change.content))]
-        return [_entry(change.path, change.mode, self.blob(change.content))]
+            return [_entry(change.path, FileMode.PLAIN, None), _entry(change.to, change.mode, blob)]
+        return [_entry(change.path, change.mode, blob)]
 
     def _check_branch(self, name: str, base: str) -> None:
         refuse_branch_name(name)
@@ -271,12 +322,6 @@ def _entry(path: str, mode: FileMode, sha: str | None) -> dict[str, str | None]:
     return {"path": path, "mode": mode.value, "type": "blob", "sha": sha}
 
 
-def _is_work(there: CommitView, tree: str, work: Work) -> bool:
-    parents = there.parents == (ObjectRef(work.parent),)
-    said = any(same_text(there.message, message) for message in work.messages)
-    return there.tree.sha == tree and parents and said
-
-
 def _made(commit: CommitView) -> CommitMade:
     return CommitMade(commit.sha, commit.tree.sha, commit.verification)
 
@@ -308,6 +353,11 @@ def _refused_by(rules: tuple[Rule, ...], offer: Offer, error: ReferenceUpdateFai
     )
 
 
-def _sizes(changes: Sequence[Change]) -> dict[str, int]:
-    there = [change for change in changes if not isinstance(change, Delete)]
-    return {change.to if isinstance(change, Move) else change.path: len(change.content) for change in there}
+def _sizes(work: Work) -> dict[str, int]:
+    """Of every file that some commit holds, the largest that it is in any."""
+    sizes: dict[str, int] = {}
+    for change in (change for portion in work.portions for change in portion.changes):
+        if not isinstance(change, Delete):
+            path = change.to if isinstance(change, Move) else change.path
+            sizes[path] = max(sizes.get(path, 0), len(change.content))
+    return sizes

@@ -1,10 +1,12 @@
 """Differences between two states of files: a unified diff that git can apply, and counts of changed lines."""
 
+import hashlib
 from collections.abc import Callable, Iterator
+from typing import cast
 
-from app.core.patch import FileChange
+from app.core.patch import ChangeKind, FileChange, FileMode
 from worker.repo.aligning import Opcode, opcodes
-from worker.repo.edits import EditedFile
+from worker.repo.edits import EditedFile, Layered
 from worker.repo.tree import Tree
 
 CONTEXT_LINES = 3
@@ -46,6 +48,29 @@ def file_changes(base: Tree, changes: tuple[EditedFile, ...], keep: Callable[[by
             )
         )
     return tuple(out)
+
+
+def step_changes(before: Layered, after: Layered, keep: Callable[[bytes], str]) -> tuple[FileChange, ...]:
+    """What is different between two states of one patch; a moved file went and came."""
+    changes = tuple(_changes_between(before, after))
+    return file_changes(before, changes, keep)
+
+
+def _changes_between(before: Layered, after: Layered) -> Iterator[EditedFile]:
+    for path in sorted(before.edited_paths() | after.edited_paths()):
+        was, now = before.entry(path), after.entry(path)
+        blob = None if was is None else was.blob or blob_id(before.read(path))
+        if now is None:
+            if was is not None:
+                yield EditedFile("delete", path, cast(FileMode, was.mode), None, None, blob)
+        elif was is None or was.mode != now.mode or before.read(path) != after.read(path):
+            kind: ChangeKind = "create" if was is None else "change"
+            yield EditedFile(kind, path, cast(FileMode, now.mode), after.read(path), None, blob)
+
+
+def blob_id(content: bytes) -> str:
+    """The id that git gives to a file's content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def _before(base: Tree, change: EditedFile) -> bytes:

@@ -61,7 +61,7 @@ def _never_broken(_path: str, _content: bytes) -> int | None:
     return None
 
 
-class _Layered:
+class Layered:
     """A tree with a layer of edits on it; reads see the edits."""
 
     def __init__(self, base: Tree, layer: _Layer) -> None:
@@ -93,7 +93,7 @@ class _Layered:
         return frozenset(self._layer)
 
 
-class Overlay(_Layered):
+class Overlay(Layered):
     """The state of a patch in the making over a base tree. It changes only when a step is kept."""
 
     def __init__(self, base: Tree, broken_at: BrokenAt = _never_broken) -> None:
@@ -113,6 +113,10 @@ class Overlay(_Layered):
     def resume(self, held: Mapping[str, Held | None]) -> None:
         """Goes on from the steps that another overlay kept on the same base. Nothing may have been kept here before."""
         self._take(dict(held), 0)
+
+    def at_present(self) -> Layered:
+        """The tree as it is now, whatever is edited later."""
+        return Layered(self._base, dict(self._layer))
 
     def begin(self, fence: Fence) -> "StepEdits":
         """A step over the present state. Dropping it without `keep` leaves nothing of it."""
@@ -159,7 +163,7 @@ class Overlay(_Layered):
         self._kept_steps += 1
 
 
-class StepEdits(_Layered):
+class StepEdits(Layered):
     """One step's edits. Every method answers with what it did or why it did not; nothing is done by halves."""
 
     def __init__(self, overlay: Overlay, fence: Fence) -> None:

@@ -48,7 +48,7 @@ def test_approvals_so_far_and_all_approvers_are_named_in_the_status() -> None:
 def test_every_approver_stands_in_the_draft_and_in_the_commit() -> None:
     body = draft.body(plan(), APPROVAL, report(), SPENT, (OTTO,))
     assert "(admin) with a 👍 on 2026-03-03 12:00 UTC, and by mira (maintain) with a comment on" in body
-    message = draft.messages(plan(), APPROVAL, (OTTO,))[0]
+    message = draft.Words(plan(), APPROVAL, (OTTO,)).whole()[0]
     assert message.endswith("Approved-By: ottox (id 2)\nApproved-By: mira (id 1)\n")
 
 

@@ -186,7 +186,7 @@ def test_where_there_are_no_drafts_the_pull_request_says_that_nobody_reviewed_it
 
 def test_a_commit_names_plan_and_approver_and_mentions_nobody() -> None:
     """github-facts 137."""
-    message, *others = draft.messages(plans.plan(summary="Thanks @everyone, fixes it"), APPROVAL)
+    message, *others = draft.Words(plans.plan(summary="Thanks @everyone, fixes it"), APPROVAL).whole()
     assert f"Plan-Digest: {'d' * 64}" in message
     assert "Approved-By: mira (id 1)" in message
     assert "@everyone" not in message
@@ -198,7 +198,7 @@ def test_a_commit_names_plan_and_approver_and_mentions_nobody() -> None:
 
 
 def test_a_long_summary_is_cut_and_no_subject_is_longer_than_editors_show() -> None:
-    subjects = [one.splitlines()[0] for one in draft.messages(plans.plan(summary="long words " * 40), APPROVAL)]
+    subjects = [one.splitlines()[0] for one in draft.Words(plans.plan(summary="long words " * 40), APPROVAL).whole()]
     assert max(map(len, subjects)) == 72
     assert subjects[3].endswith("… (#3)")
 

@@ -221,7 +221,7 @@ def work(town: Town, line: Connection) -> Work:
         Delete("gone.txt"),
         Move("old.py", "src/new.py", b"x = 1\n"),
     )
-    return Work(parent, ("Roll over to the next unit",), changes)
+    return Work.at_once(parent, ("Roll over to the next unit",), changes)
 
 
 def test_work_is_published_as_a_draft_once(town: Town) -> None:
@@ -286,8 +286,9 @@ def test_an_empty_change_and_a_workflow_file_are_refused_with_their_reason(town:
     with town.line(PUBLISH) as line:
         publisher = Publisher(line, town.ref, town.who.bot_user_id)
         parent = Reader(line, town.ref).head_of("main")
-        publisher.land("countersign/1-same", "main", Work(parent, ("Nothing",), (Put("README.md", b"hello\n"),)))
-        sneaky = Work(parent, ("CI",), (Put(".github/workflows/x.yml", b"on: push\n"),))
+        same = Work.at_once(parent, ("Nothing",), (Put("README.md", b"hello\n"),))
+        publisher.land("countersign/1-same", "main", same)
+        sneaky = Work.at_once(parent, ("CI",), (Put(".github/workflows/x.yml", b"on: push\n"),))
         with pytest.raises(errors.Forbidden, match="workflows"):
             publisher.land("countersign/1-ci", "main", sneaky)
         with pytest.raises(errors.Invalid):

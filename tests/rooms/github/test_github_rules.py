@@ -6,7 +6,7 @@ import pytest
 
 from worker.github.rules import Offer, Rule, asks_for_signatures, fitting, unmet
 
-OFFER = Offer("countersign/issue-7-abc", "Round up\n\nFor issue 7.\n", {"src/a.py": 10, "docs/big.bin": 3_000_000})
+OFFER = Offer("countersign/issue-7-abc", ("Round up\n\nFor issue 7.\n",), {"src/a.py": 10, "docs/big.bin": 3_000_000})
 
 
 def rule(kind: str, **parameters: Any) -> Rule:
@@ -69,7 +69,7 @@ def test_what_may_be_behind_a_refusal_is_named_only_where_nothing_is_certain() -
 
 def test_a_pattern_without_end_is_given_up() -> None:
     endless = pattern("commit_message_pattern", "regex", r"^(a|a)*$")
-    offer = Offer("b", "a" * 60 + "!", {})
+    offer = Offer("b", ("a" * 60 + "!",), {})
     assert "must match" in unmet((endless,), offer)[0]
 
 

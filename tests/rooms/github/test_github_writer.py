@@ -131,7 +131,7 @@ def ready(wire: Wire) -> Wire:
     return wire
 
 
-WORK = Work(
+WORK = Work.at_once(
     PARENT,
     ("Roll over",),
     (

@@ -85,9 +85,9 @@ class Desk:
         return Answer("Replaced.")
 
 
-TEXTS = ("path", "pattern", "mode", "old", "new", "note", "reason", "verdict", "summary", "hypothesis")
+TEXTS = ("path", "pattern", "mode", "old", "new", "note", "reason", "verdict", "words", "summary", "hypothesis")
 LISTS = ("evidence", "constraints", "out_of_scope", "risks", "steps", "checks", "stop_conditions", "hosts", "findings")
-LISTS += ("acceptance",)
+LISTS += ("acceptance", "criteria")
 FIELDS = (
     {name: {"type": "string"} for name in TEXTS}
     | {name: {"type": "integer"} for name in ("start", "end")}
@@ -147,7 +147,7 @@ def test_the_new_tests_fail_before_the_change_and_everything_passes_after_it(pla
     assert play("executor", f"Step 1 of 2\nChange {SOURCE}.")[0] == "step_done"
     assert run_tests(play.tree, TESTS)
     assert run_tests(play.tree, "--doctest-modules", SOURCE)
-    assert play("reviewer", "the difference")[1]["verdict"] == "agrees"
+    assert play("reviewer", "the difference")[1]["verdict"] == "accept"
 
 
 def test_the_change_is_general(play):
