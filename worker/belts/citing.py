@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 LEAST = 3
-"""Letters and figures that a quote needs at least; less than that stands everywhere."""
+"""Characters that a quote needs at least, blanks left out; less than that stands everywhere."""
 
 
 def stands_in(quote: str, text: str) -> bool:
@@ -13,7 +13,7 @@ def stands_in(quote: str, text: str) -> bool:
     the sign at their beginning.
     """
     wanted = "\n".join(line.rstrip() for line in quote.strip().splitlines())
-    if sum(letter.isalnum() for letter in wanted) < LEAST:
+    if len("".join(wanted.split())) < LEAST:
         return False
     lines = [line.rstrip() for line in text.splitlines()]
     return any(wanted in "\n".join(some) for some in (lines, [line[1:] for line in lines]))

@@ -11,7 +11,7 @@ from worker.model.conversation import Answer, Done, Failed, Handler
 from worker.model.words import Tool
 from worker.repo.edits import Applied, StepEdits
 from worker.repo.fence import Insert, Outside
-from worker.repo.placed import NotPlaced
+from worker.repo.placed import NotPlaced, Why
 from worker.repo.placing import Where
 from worker.repo.symbols import Symbol
 from worker.repo.syntax import lost_definitions
@@ -121,12 +121,17 @@ def _editing(
         made = apply(asked)
         if isinstance(made, Outside):
             tally.outside += 1
-        if isinstance(made, Applied) and not made.fresh:
+        if _made_before(made):
             tally.already.add(str(asked["path"]))
         noted(name, _outcome(made))
         return Failed(str(made)) if isinstance(made, Refused) else Answer(made.said)
 
     return handle
+
+
+def _made_before(made: Applied | Refused) -> bool:
+    """True where the edit found its result in the file."""
+    return (isinstance(made, Applied) and not made.fresh) or (isinstance(made, NotPlaced) and made.why is Why.DONE)
 
 
 def _outcome(made: Applied | Refused) -> str:
