@@ -144,7 +144,7 @@ def test_a_secret_in_the_change_never_leaves_the_box(make_story: Making) -> None
     story = make_story(script(documentation(step(1, "README.md")), leaks))
     approved(story)
     nothing_was_pushed(story)
-    status = story.read_status("would put a GitHub token into README.md")
+    status = story.read_status("would put a credential (GitHub Token) into README.md")
     assert secret not in status
     story.ends(Closed)
 

@@ -18,7 +18,7 @@ from worker.belts.believing import doubt
 from worker.box.box import Box
 from worker.box.checks import Ground, NamedCheck, command_for, discover
 from worker.box.command import BoxUnavailable, Ran
-from worker.box.environment import EnvironmentUnavailable
+from worker.box.environment import CheckEnvironment, EnvironmentUnavailable
 from worker.box.preparing import Prepared
 from worker.evidence.distill import distill
 from worker.evidence.tallies import tally
