@@ -3,8 +3,10 @@
 from decimal import Decimal
 
 from app.comments.deciding import beyond_one
+from app.comments.difference import differs
 from app.comments.markdown import block, code, code_block, details, inline
 from app.comments.places import WHOLE, cited
+from app.core.boxes import box
 from app.core.digest import short
 from app.core.plan import AnswerQuestion, Basis, Criterion, Estimate, Expectation, FileStep, MoveFile, Plan, Who
 from app.core.policy import Policy
@@ -14,16 +16,20 @@ from app.core.run import Proposal
 _DO = {"change": "Change", "create": "Create", "delete": "Delete", "move": "Move"}
 
 
-def render(plan: Plan, proposal: Proposal, repository_url: str, policy: Policy | None = None) -> str:
+def render(
+    plan: Plan, proposal: Proposal, repository_url: str, policy: Policy | None = None, before: Plan | None = None
+) -> str:
     """The whole comment; longer than one body where the plan is, so the approval part comes first.
 
     `repository_url` is the repository's page; evidence links to its lines at the base commit. `policy` is the one of
-    now, which says whom it takes; that is asked again when somebody approves.
+    now, which says whom it takes; that is asked again when somebody approves. `before` is the version in whose place
+    this one stands: what differs is shown.
     """
     parts = [
         f"### Plan, version {plan.version} · {code(short(proposal.digest))}",
         block(plan.summary),
         _approval(plan, proposal, policy),
+        *([differs(before, plan)] if before is not None else []),
         *_notices(proposal),
         _reason(plan),
         "**Evidence**\n\n" + "\n".join(cited(item, plan.base_commit, repository_url) for item in plan.evidence),
@@ -54,7 +60,8 @@ def _approval(plan: Plan, proposal: Proposal, policy: Policy | None) -> str:
         "or put a 👍 on this comment.\n"
         f"{f'> **{more}**{chr(10)}' if more else ''}"
         f"> {what}\n"
-        "> `/revise` and your words ask for another version; `/reject` ends it. "
+        f"> {'' if plan.rule else '`/approve steps 1,3`, or taking the tick off a step, drops steps. '}"
+        "`/revise` and your words ask for another version; `/reject` ends it. "
         f"The offer stands until {proposal.expires_at:%Y-%m-%d %H:%M} UTC."
     )
 
@@ -104,24 +111,26 @@ def _steps(plan: Plan) -> str:
 
 
 def _question(step: AnswerQuestion) -> str:
-    return _with_more([f"{step.id}. {inline(step.intent, WHOLE)}"], step, "answered when")
+    return _with_more([f"{box(step.id)}** {inline(step.intent, WHOLE)}"], step, "answered when")
 
 
 def _step(step: FileStep) -> str:
     target = code(step.path, WHOLE)
     if isinstance(step, MoveFile):
         target += f" → {code(step.to, WHOLE)}"
-    line = f"{step.id}. **{_DO[step.kind]}** {target}: {inline(step.intent, WHOLE)}"
-    return line if step.who is Who.RULE else _with_more([line], step, "done when")
+    does = f"{target}: {inline(step.intent, WHOLE)}"
+    if step.who is Who.RULE:
+        return f"{step.id}. **{_DO[step.kind]}** {does}"
+    return _with_more([f"{box(step.id)} {_DO[step.kind]}** {does}"], step, "done when")
 
 
 def _with_more(lines: list[str], step: FileStep | AnswerQuestion, done: str) -> str:
-    lines += [f"   - keep: {inline(constraint, WHOLE)}" for constraint in step.constraints]
-    lines.append(f"   - {done}: {inline(step.done_when, WHOLE)}")
+    lines += [f"  - keep: {inline(constraint, WHOLE)}" for constraint in step.constraints]
+    lines.append(f"  - {done}: {inline(step.done_when, WHOLE)}")
     if step.no_criterion_because is not None:
-        lines.append(f"   - serves none of the above: {inline(step.no_criterion_because, WHOLE)}")
+        lines.append(f"  - serves none of the above: {inline(step.no_criterion_because, WHOLE)}")
     if step.who is Who.STRONG:
-        lines.append("   - done by the stronger model")
+        lines.append("  - done by the stronger model")
     return "\n".join(lines)
 
 

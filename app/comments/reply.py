@@ -6,24 +6,25 @@ from app.comments.status import render as status
 from app.core.effects import ReplySaying, ReplyTopic
 from app.core.issue import Person
 from app.core.policy import Policy
+from app.core.resuming import way_on
 from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, Reporting, State, Wanted
 from app.core.standing import takes
+from app.core.verb import COMMANDS
 
-HELP = """\
-What I understand, each in a paragraph of its own:
 
-- `/approve`, or `/approve` and the plan's digest: approves exactly the newest plan. So does a 👍 on its comment.
-- `/revise` and your words: asks for another version of the plan.
-- `/reject`: ends the run with its plan. `/cancel`: ends the run at any stage before the pull request or report.
-- `/status`, `/why`: say where the run stands and who can unblock it. `/help`: this list.
-
-Who may approve, revise, reject or cancel is asked of GitHub at that moment. Quoted text and code are never commands."""
+def _help() -> str:
+    rows = "\n".join(f"- `{one.written}` ({one.who}): {one.does}." for one in COMMANDS)
+    return (
+        f"What I understand, each in a paragraph of its own:\n\n{rows}\n\n"
+        "Who may is asked of GitHub at that moment, by this repository's policy. Quoted text, lists and code are never "
+        "commands."
+    )
 
 
 def render(saying: ReplySaying, state: State) -> str:
     """The whole reply. Only the person it is for is mentioned; everybody else's words are plain text."""
     if saying.topic is ReplyTopic.HELP:
-        return f"{_to(saying.to)}{HELP}"
+        return f"{_to(saying.to)}{_help()}"
     if saying.topic is ReplyTopic.WHY:
         return f"{_to(saying.to)}{_why(state)}\n\n{status(state)}"
     if saying.topic is ReplyTopic.QUESTION:
@@ -55,14 +56,14 @@ def _why(state: State) -> str:
         return _why_proposed(state)
     words = {
         Wanted: "A plan is being made; nothing is asked of anybody now.",
-        NeedsInput: "The issue's author can unblock this by answering the question.",
+        NeedsInput: "The issue's author can unblock this by answering the question; `/answer` and their words is for "
+        "everybody who may revise.",
         Approved: "The approved plan is being carried out; `/cancel` would end it.",
         Built: "The draft pull request is being opened.",
         Reporting: "The report is being posted; nothing is asked of anybody now.",
         Published: "The rest is the review of the pull request.",
-        Closed: "The run has ended; setting the label again starts a new one.",
     }
-    return words[type(state)]
+    return f"The run has ended. {way_on(state)}" if isinstance(state, Closed) else words[type(state)]
 
 
 def _why_proposed(state: Proposed) -> str:

@@ -9,6 +9,7 @@ from app.comments.deciding import given, people
 from app.comments.markdown import code, inline
 from app.core.budget import Spent
 from app.core.digest import short
+from app.core.resuming import REFRESHED, way_on
 from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, Reporting, State, Wanted
 
 
@@ -71,6 +72,8 @@ def _closed(state: Closed) -> str:
     words = f"Ended ({state.reason.replace('_', ' ')}): {inline(state.words, 2_500)}"
     if state.remedy:
         words += f" {inline(state.remedy, 1_000)}"
+    if state.reason in REFRESHED:
+        words += f" {way_on(state)}"
     if state.pull is not None:
         words += f" (pull request #{state.pull.number})"
     return words

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.core import asking, going_on, working
+from app.core import asking, dropping, going_on, working
 from app.core.effects import Effect
 from app.core.facts import (
     Answered,
@@ -28,6 +28,7 @@ from app.core.facts import (
     Labelled,
     LabelledAgain,
     LabelRemoved,
+    PlanCommentChanged,
     PlanDrafted,
     PlanNotPossible,
     PublishFailed,
@@ -63,7 +64,7 @@ Transition = Callable[[Any, Any], Move | Stay]
 def _table() -> Mapping[tuple[type, type], Transition]:
     rows: list[tuple[tuple[type, ...], type, Transition]] = [
         ((Wanted, Proposed), AuthorityFound, asking.authority_found),
-        ((NeedsInput, Approved, Built, Reporting, Published), AuthorityFound, asking.authority_found),
+        ((NeedsInput, Approved, Built, Reporting, Published, Closed), AuthorityFound, asking.authority_found),
         (_OPEN, LabelledAgain, asking.labelled_again),
         (_UNWRITTEN, LabelRemoved, asking.label_removed),
         ((Wanted, NeedsInput), IssueChanged, working.issue_changed_early),
@@ -74,6 +75,8 @@ def _table() -> Mapping[tuple[type, type], Transition]:
         (_ANY, CommandGiven, asking.command_given),
         (_OPEN, CommandUnclear, asking.command_unclear),
         ((Proposed,), ThumbSeen, asking.thumb_seen),
+        ((Proposed,), PlanCommentChanged, dropping.plan_comment_changed),
+        ((Approved,), PlanCommentChanged, dropping.approved_comment_changed),
         ((NeedsInput,), Answered, asking.answered),
         ((Wanted, Proposed), PlanDrafted, working.plan_drafted),
         ((Wanted,), PlanNotPossible, working.plan_not_possible),

@@ -1,8 +1,10 @@
 """The moves that people cause: the label, commands, thumbs, answers, and what their authority leads to."""
 
+from collections.abc import Callable
+
+from app.core import dropping, gate, resuming
 from app.core import facts as f
-from app.core import gate
-from app.core.command import Verb
+from app.core.command import steps_of
 from app.core.digest import text_digest
 from app.core.effects import Execute, LookUpAuthority, Purpose, React, ReplyTopic, SourceKind
 from app.core.move import Move, Stay, closed, draft, execute_key, kept, refusal, reply, status
@@ -18,7 +20,10 @@ from app.core.run import (
     State,
     Wanted,
 )
+from app.core.verb import Verb
 from app.core.verdict import Refused
+
+NEW_RUN = "Setting the label again starts a new run."
 
 
 def opened(fact: f.Labelled) -> Move:
@@ -61,13 +66,11 @@ def label_removed(state: State, fact: f.LabelRemoved) -> Move:
 
 def authority_found(state: State, found: f.AuthorityFound) -> Move | Stay:
     """What a person's authority leads to, by what it was asked for."""
+    if isinstance(state, Closed) and found.purpose not in (Purpose.REFRESH, Purpose.RETRY):
+        return Stay("The run has ended.")
     if found.purpose is Purpose.LABEL:
         return _label_decided(state, found) if isinstance(state, Wanted) else Stay("The label was decided already.")
-    if found.purpose is Purpose.APPROVE:
-        return _approval_decided(state, found)
-    if found.purpose is Purpose.REVISE:
-        return _revision_decided(state, found)
-    return _end_decided(state, found)
+    return _DECIDED[found.purpose](state, found)
 
 
 def _label_decided(state: Wanted, found: f.AuthorityFound) -> Move | Stay:
@@ -96,6 +99,8 @@ def _approval_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
     if not isinstance(state, Proposed):
         no_plan = Refused("There is no plan to approve yet.", "The plan will be posted here as a comment.")
         return Move(state, (refusal(state, "approve", found.person, no_plan),))
+    if steps_of(found.argument) and not gate.is_the_narrowing(state.proposal, found):
+        return dropping.kept_steps_decided(state, found)
     verdict = gate.may_approve(state.request, state.proposal, found, found.at)
     if isinstance(verdict, Refused):
         # Anybody can react: a passer-by's thumb is no question that needs an answer (github-facts 45).
@@ -129,14 +134,8 @@ def _revision_decided(state: State, found: f.AuthorityFound) -> Move:
     verdict = gate.may_steer(found)
     if isinstance(verdict, Refused):
         return Move(state, (refusal(state, "revise", found.person, verdict),))
-    if isinstance(state, Proposed) and not state.drafting:
-        request = state.request.model_copy(update={"issue_digest": found.issue_digest})
-        after: State = state.model_copy(update={"request": request, "drafting": True})
-        return Move(after, (status(f"revising:{found.source_id}"), draft(state.last_version + 1, found.argument)))
-    if isinstance(state, NeedsInput):
-        request = state.request.model_copy(update={"issue_digest": found.issue_digest})
-        wanted = Wanted(**(kept(state) | {"request": request}), allowed=True)
-        return Move(wanted, (status(f"revising:{found.source_id}"), draft(state.last_version + 1, found.argument)))
+    if isinstance(state, NeedsInput) or (isinstance(state, Proposed) and not state.drafting):
+        return resuming.revised(state, found)
     words = Refused(
         "A plan can be revised only while it waits for approval.",
         "`/cancel` ends this run; after that the label starts a new one.",
@@ -153,19 +152,33 @@ def _end_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
         return Move(state, (refusal(state, "end", found.person, words),))
     by = found.person.login
     if found.purpose is Purpose.REJECT:
-        return closed(state, ClosedReason.REJECTED, Refused(f"The plan was rejected by {by}."))
-    words = Refused(f"The run was cancelled by {by}.", "Setting the label again starts a new one.")
+        why = " ".join(found.argument.split())
+        words = Refused(f"The plan was rejected by {by}{f': {why}' if why else '.'}", NEW_RUN)
+        return closed(state, ClosedReason.REJECTED, words)
+    words = Refused(f"The run was cancelled by {by}.", NEW_RUN)
     return closed(state, ClosedReason.CANCELLED, words)
+
+
+def _answer_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
+    verdict = gate.may_steer(found)
+    if isinstance(verdict, Refused):
+        return Move(state, (refusal(state, "answer", found.person, verdict),))
+    if not isinstance(state, NeedsInput):
+        return Stay("No question is open any more.")
+    return _answer_taken(state, found.source_id)
 
 
 def command_given(state: State, fact: f.CommandGiven) -> Move | Stay:
     """A command leads to a question about its giver's authority, or to an answer that needs none."""
-    if isinstance(state, Closed):
-        return Stay("The run has ended.")
     if fact.verb in (Verb.HELP, Verb.STATUS, Verb.WHY):
         topic = ReplyTopic.HELP if fact.verb is Verb.HELP else ReplyTopic.WHY
         key = f"{fact.verb}:{fact.person.id}:{state.name}:v{state.last_version}"
         return Move(state, (reply(key, topic, fact.person, Refused("")),))
+    if isinstance(state, Closed) and not resuming.is_resumed_by(state, fact.verb):
+        return resuming.ended(state, fact)
+    seen = React(key=f"seen:{fact.comment_id}", comment_id=fact.comment_id, content="eyes")
+    if (said := _needs_no_authority(state, fact)) is not None:
+        return Move(said.state, (*said.effects, seen))
     look = LookUpAuthority(
         key=f"authority:comment:{fact.comment_id}",
         purpose=Purpose(fact.verb.value),
@@ -176,8 +189,21 @@ def command_given(state: State, fact: f.CommandGiven) -> Move | Stay:
         argument=fact.argument[:4_000],
         plan_version=_posted_version(state),
     )
-    seen = React(key=f"seen:{fact.comment_id}", comment_id=fact.comment_id, content="eyes")
     return Move(state, (look, seen))
+
+
+def _needs_no_authority(state: State, fact: f.CommandGiven) -> Move | None:
+    """An answer of the person who was asked, and what is asked for where there is nothing of it."""
+    if fact.verb is Verb.ANSWER and isinstance(state, NeedsInput):
+        asked = state.request.author is not None and fact.person.id == state.request.author.id
+        return _answer_taken(state, fact.comment_id) if asked else None
+    if fact.verb is Verb.ANSWER:
+        none = Refused("The planner asks nothing now.", "`/revise` and your words ask for another version of a plan.")
+        return Move(state, (refusal(state, "answer", fact.person, none),))
+    if fact.verb is Verb.RETRY and not isinstance(state, Closed):
+        none = Refused("Nothing has failed here.", "`/status` says where the run stands.")
+        return Move(state, (refusal(state, "retry", fact.person, none),))
+    return None
 
 
 def command_unclear(state: State, fact: f.CommandUnclear) -> Move:
@@ -211,5 +237,22 @@ def answered(state: NeedsInput, fact: f.Answered) -> Move | Stay:
     """Only the issue's author was asked."""
     if state.request.author is None or fact.person.id != state.request.author.id:
         return Stay("The question was to the issue's author.")
+    return _answer_taken(state, fact.comment_id)
+
+
+def _answer_taken(state: NeedsInput, comment_id: int) -> Move:
+    """The planner goes on; it finds the answer among the comments."""
     wanted = Wanted(**kept(state), allowed=True)
-    return Move(wanted, (status(f"answered:{fact.comment_id}"), draft(state.last_version + 1)))
+    return Move(wanted, (status(f"answered:{comment_id}"), draft(state.last_version + 1)))
+
+
+_DECIDED: dict[Purpose, Callable[[State, f.AuthorityFound], Move | Stay]] = {
+    Purpose.APPROVE: _approval_decided,
+    Purpose.REVISE: _revision_decided,
+    Purpose.DROP: dropping.unticked_decided,
+    Purpose.ANSWER: _answer_decided,
+    Purpose.REFRESH: resuming.refresh_decided,
+    Purpose.RETRY: resuming.retry_decided,
+    Purpose.REJECT: _end_decided,
+    Purpose.CANCEL: _end_decided,
+}

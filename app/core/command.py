@@ -4,26 +4,18 @@ import difflib
 import re
 import unicodedata
 from dataclasses import dataclass
-from enum import StrEnum
 
 from markdown_it import MarkdownIt
 
-
-class Verb(StrEnum):
-    """What a person can ask for on an issue."""
-
-    APPROVE = "approve"
-    REJECT = "reject"
-    REVISE = "revise"
-    CANCEL = "cancel"
-    STATUS = "status"
-    WHY = "why"
-    HELP = "help"
+from app.core.verb import BEHIND, Behind, Verb
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command: the verb, and what stood behind it (a digest for approve, words for revise)."""
+    """One command: the verb, and what stood behind it.
+
+    For approve a digest, or `steps 1,3` as `steps_of` reads it; for others somebody's words.
+    """
 
     verb: Verb
     argument: str = ""
@@ -35,6 +27,8 @@ class Misspelt:
 
     written: str
     meant: Verb
+    form: str = ""
+    """How it is written with what has to stand behind it, where that was wrong or missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +55,21 @@ _MAIL_FIELD = re.compile(r"^\W{0,2}(?:from|von|de):\W{0,2}\s", re.IGNORECASE)
 _HTML_TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)\b[^>]*?(/?)>", re.IGNORECASE)
 _VOID = frozenset({"br", "hr", "img", "input", "wbr"})
 _MARKDOWN = MarkdownIt("commonmark", {"html": True})
-_WISH = re.compile(r"^/revise\b", re.IGNORECASE)
 _VERBS = {verb.value: verb for verb in Verb}
 _COMMAND = re.compile(r"^/([A-Za-z][A-Za-z-]{1,30})(?:[ \t]+(.*))?$")
+_FREE = "|".join(verb for verb, behind in BEHIND.items() if behind in (Behind.WORDS, Behind.MAYBE_WORDS))
+_WISH = re.compile(rf"^/(?:{_FREE})(?![\w-])", re.IGNORECASE)
+_DIGEST = re.compile(r"`?[0-9a-fA-F]*`?")
+_SOME = r"\d{1,3}(?:-\d{1,3})?"
+_STEPS = re.compile(rf"steps?[ \t]+({_SOME}(?:(?:[ \t]*,[ \t]*|[ \t]+){_SOME})*)", re.IGNORECASE)
 
 
 def read(text: str) -> Reading:
     """What a comment asks for.
 
     A command stands in a paragraph of its own, outside quotations, lists, code, HTML and the quoted tail of an
-    e-mail reply. `/approve` takes one optional digest and nothing else, so that "/approve if the
-    tests pass" approves nothing.
+    e-mail reply. `/approve` takes one optional digest, or numbers of steps, and nothing else, so that "/approve if
+    the tests pass" approves nothing.
     """
     found = [reading for line in _spoken_lines(text) if (reading := _read_line(line)) is not None]
     commands = [reading for reading in found if isinstance(reading, Command)]
@@ -125,9 +123,38 @@ def _read_line(line: str) -> Command | Misspelt | None:
         return None
     word, argument = match[1].lower(), (match[2] or "").strip()
     verb = _VERBS.get(word)
-    if verb:
-        if verb is Verb.APPROVE and not re.fullmatch(r"`?[0-9a-fA-F]*`?", argument):
-            return Misspelt(written=line[:80], meant=Verb.APPROVE)
-        return Command(verb, argument.strip("`"))
+    if verb is not None:
+        return _with_argument(verb, argument, line)
     close = difflib.get_close_matches(word, list(_VERBS), n=1, cutoff=0.75)
     return Misspelt(written=f"/{word}", meant=_VERBS[close[0]]) if close else None
+
+
+def _with_argument(verb: Verb, argument: str, line: str) -> Command | Misspelt:
+    match BEHIND[verb]:
+        case Behind.PLAN if argument.lower().startswith("step"):
+            kept = steps_of(argument)
+            if kept is None:
+                return Misspelt(line[:80], verb, f"/{verb} steps 1,3")
+            return Command(verb, f"steps {','.join(map(str, kept))}")
+        case Behind.PLAN if not _DIGEST.fullmatch(argument):
+            return Misspelt(line[:80], verb)
+        case Behind.PLAN:
+            return Command(verb, argument.strip("`"))
+        case Behind.WORDS if not argument:
+            return Misspelt(line[:80], verb, f"/{verb} and your words")
+        case Behind.NOTHING if argument:
+            return Misspelt(line[:80], verb)
+        case _:
+            return Command(verb, argument)
+
+
+def steps_of(argument: str) -> tuple[int, ...] | None:
+    """The steps that `steps 1,3` or `steps 2-4` names, rising; None where it names none that a plan could have."""
+    match = _STEPS.fullmatch(argument.strip())
+    if match is None:
+        return None
+    named: set[int] = set()
+    for part in re.split(r"[ \t,]+", match[1]):
+        first, _, last = part.partition("-")
+        named |= set(range(int(first), int(last or first) + 1)) or {0}
+    return None if 0 in named else tuple(sorted(named))

@@ -20,6 +20,11 @@ class Purpose(StrEnum):
     REJECT = "reject"
     REVISE = "revise"
     CANCEL = "cancel"
+    DROP = "drop"
+    """A step's tick was taken off in the plan comment."""
+    ANSWER = "answer"
+    REFRESH = "refresh"
+    RETRY = "retry"
 
 
 class SourceKind(StrEnum):
@@ -28,6 +33,8 @@ class SourceKind(StrEnum):
     LABEL = "label"
     COMMENT = "comment"
     REACTION = "reaction"
+    BOXES = "boxes"
+    """The boxes of the plan comment: what is ticked now is what counts."""
 
 
 class Slot(StrEnum):
@@ -58,13 +65,23 @@ class LookUpAuthority(_Effect):
     """The plan that stood as a comment when the word was given; None where none did."""
 
 
+class Narrow(Part):
+    """Which steps of a version stay: those of `keep`, or all but those of `drop`; one of the two is given."""
+
+    version: int
+    keep: tuple[int, ...] = ()
+    drop: tuple[int, ...] = ()
+
+
 class DraftPlan(_Effect):
-    """Investigate and make the plan with this version number."""
+    """Investigate and make the plan with this version number; or make it of an earlier one by code."""
 
     kind: Literal[EffectKind.DRAFT_PLAN] = EffectKind.DRAFT_PLAN
     version: int
     wish: str = ""
     """What the maintainer who asked for a revision wrote; data, not orders."""
+    narrow: Narrow | None = None
+    """The version of which some steps stay; no model has a part in it then."""
 
 
 class StatusSaying(Part):
@@ -118,9 +135,7 @@ class ReplySaying(Part):
     remedy: str = ""
 
 
-Saying = Annotated[
-    StatusSaying | PlanSaying | SplitSaying | ReplySaying | ReportSaying, Field(discriminator="slot")
-]
+Saying = Annotated[StatusSaying | PlanSaying | SplitSaying | ReplySaying | ReportSaying, Field(discriminator="slot")]
 
 
 class Say(_Effect):

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from app.core.budget import Spent
-from app.core.command import Verb
 from app.core.effects import Purpose, Slot, SourceKind
 from app.core.issue import Person
 from app.core.owners import Owned
@@ -15,6 +14,7 @@ from app.core.plan import CommitId, RepoPath, Sha256, TemplatePin
 from app.core.policy import Policy
 from app.core.run import KeptStep, Part, PlanPart, PullRequest, Request
 from app.core.split import Split
+from app.core.verb import Verb
 
 
 class _Fact(Part):
@@ -104,6 +104,19 @@ class ThumbSeen(_Fact):
     created_at: datetime
 
 
+class PlanCommentChanged(_Fact):
+    """Somebody edited or deleted a comment of ours that shows a plan. It proves nothing before authority is found."""
+
+    kind: Literal["plan_comment_changed"] = "plan_comment_changed"
+    comment_id: int
+    node_id: str
+    person: Person
+    whole: str = ""
+    """Digest of its text with every step's box ticked, as it was posted; empty where it was deleted."""
+    unticked: tuple[int, ...] = ()
+    """The steps whose box is not ticked."""
+
+
 class Answered(_Fact):
     """The issue's author wrote a comment while the planner waits for an answer."""
 
@@ -177,6 +190,8 @@ class PlanDrafted(_Fact):
     """The planner's case file behind it, with which a revision goes on."""
     paths: tuple[RepoPath, ...] | None = None
     """Every path that its steps name; None where that was not recorded."""
+    narrowed: int | None = None
+    """The version of which code dropped steps, where it was made so."""
 
 
 class PlanNotPossible(_Fact):
@@ -336,6 +351,7 @@ Fact = Annotated[
     | CommandGiven
     | CommandUnclear
     | ThumbSeen
+    | PlanCommentChanged
     | Answered
     | AuthorityFound
     | PlanDrafted

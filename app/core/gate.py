@@ -44,7 +44,7 @@ def may_approve(request: Request, proposal: Proposal, found: AuthorityFound, now
         _word_stands(found),
         _names_this_plan(proposal, found),
         _comment_stands(proposal, found),
-        _said_after_shown(found),
+        _said_after_shown(proposal, policy, found),
         _issue_stands(proposal, found.issue_digest),
         _in_time(proposal.expires_at, now),
     )
@@ -88,6 +88,42 @@ def may_end(request: Request, found: AuthorityFound) -> Verdict:
     if isinstance(policy, Refused):
         return policy
     return all_of(counts(ender(policy), found, "end a run"), _word_stands(found))
+
+
+def may_drop(request: Request, proposal: Proposal, found: AuthorityFound, now: datetime) -> Verdict:
+    """Who may have steps of the plan on offer dropped: whoever may approve it, as it stands."""
+    policy = _believed(found)
+    if isinstance(policy, Refused):
+        return policy
+    return all_of(
+        _may_decide(request, proposal, policy, found),
+        _word_stands(found),
+        _of_this_version(proposal, found),
+        # Boxes are looked at by themselves: with their ticks back the comment reads as it was posted.
+        _comment_stands(proposal, found) if found.source is SourceKind.COMMENT else Allowed(),
+        _said_after_shown(proposal, policy, found) if found.source is SourceKind.COMMENT else Allowed(),
+        _issue_stands(proposal, found.issue_digest),
+        _in_time(proposal.expires_at, now),
+    )
+
+
+def may_retry(found: AuthorityFound, request: Request, approved: Proposal | None) -> Verdict:
+    """Who may have tried again what failed: the work on an approved plan, who may approve it; planning, who may label
+    as well."""
+    policy = _believed(found)
+    if isinstance(policy, Refused):
+        return policy
+    if approved is not None:
+        return all_of(_may_decide(request, approved, policy, found), _word_stands(found))
+    if is_among(policy.approve, found):
+        return _word_stands(found)
+    return all_of(counts(policy.label, found, "try again"), _word_stands(found))
+
+
+def is_the_narrowing(proposal: Proposal, found: AuthorityFound) -> bool:
+    """True for the very comment whose dropping of steps made this version."""
+    narrowing = proposal.narrowing
+    return narrowing is not None and narrowing.comment_id == found.source_id and found.source is SourceKind.COMMENT
 
 
 def may_steer(found: AuthorityFound) -> Verdict:
@@ -138,7 +174,7 @@ def still_approved(
         _word_stands(found),
         same_word,
         _comment_stands(proposal, found),
-        _said_after_shown(found),
+        _said_after_shown(proposal, policy, found),
         _issue_stands(proposal, found.issue_digest),
         _in_time(approval.expires_at, now),
     )
@@ -210,19 +246,34 @@ def _word_stands(found: AuthorityFound) -> Verdict:
     return Refused(f"The {what} is gone, so it does not count.")
 
 
-def _said_after_shown(found: AuthorityFound) -> Verdict:
-    """Nobody approves what they have not seen: an old word that is delivered once more is not about this plan."""
-    if found.said_at is not None and found.shown_at is not None and found.said_at >= found.shown_at:
+def _said_after_shown(proposal: Proposal, policy: Policy, found: AuthorityFound) -> Verdict:
+    """Nobody approves what they have not seen: an old word that is delivered once more is not about this plan.
+
+    What is left of a plan was seen with the whole of it, by the one whose word dropped the rest.
+    """
+    narrowing, shown_at = proposal.narrowing, found.shown_at
+    if narrowing is not None and is_the_narrowing(proposal, found):
+        if not narrowing.approves or policy.approve.dropped_steps != "approve":
+            return Refused("Policy asks that what is left of the plan is approved by itself.", "Read it, then approve.")
+        shown_at = narrowing.shown_at
+    if found.said_at is not None and shown_at is not None and found.said_at >= shown_at:
         return Allowed()
     what = "reaction" if found.source is SourceKind.REACTION else "comment"
     return Refused(f"The {what} is older than the plan that it is to approve.", "Read the plan, then approve it.")
 
 
-def _names_this_plan(proposal: Proposal, found: AuthorityFound) -> Verdict:
+def _of_this_version(proposal: Proposal, found: AuthorityFound) -> Verdict:
     if found.plan_version is None:
         return Refused("That was said before this plan was posted.", "Read the plan, then approve it.")
     if found.plan_version != proposal.version:
         return Refused("A newer version of the plan stands; the approval was for an older one.")
+    return Allowed()
+
+
+def _names_this_plan(proposal: Proposal, found: AuthorityFound) -> Verdict:
+    this = _of_this_version(proposal, found)
+    if isinstance(this, Refused) or is_the_narrowing(proposal, found):
+        return this
     if not found.argument or names(found.argument, proposal.digest):
         return Allowed()
     if len(found.argument) < MIN_PREFIX:

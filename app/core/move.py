@@ -6,9 +6,9 @@ from typing import Any
 
 from app.core.budget import Spent
 from app.core.digest import short, text_digest
-from app.core.effects import DraftPlan, Effect, ReplySaying, ReplyTopic, Say, StatusSaying
+from app.core.effects import DraftPlan, Effect, Narrow, ReplySaying, ReplyTopic, Say, StatusSaying
 from app.core.issue import Person
-from app.core.run import Approval, Closed, ClosedReason, State
+from app.core.run import Approval, Approved, Built, Closed, ClosedReason, Published, Reporting, State
 from app.core.verdict import Refused
 
 
@@ -34,6 +34,7 @@ def kept(state: State) -> dict[str, Any]:
         "spent": state.spent,
         "last_version": state.last_version,
         "status_comment_id": state.status_comment_id,
+        "resumed": state.resumed,
     }
 
 
@@ -57,23 +58,32 @@ def refusal(state: State, about: str, person: Person, refused: Refused) -> Say:
 
 
 def closed(state: State, reason: ClosedReason, words: Refused, **more: Any) -> Move:
-    after = Closed(**(kept(state) | more), reason=reason, words=words.reason, remedy=words.remedy)
-    return Move(after, (status(f"closed:{reason}"),))
+    stood = {"proposal": getattr(state, "proposal", None), "patch_ref": getattr(state, "patch_ref", "")}
+    if isinstance(state, Approved | Built | Reporting | Published):
+        stood["approvals"] = (*state.also, state.approval)
+    after = Closed(**(kept(state) | stood | more), reason=reason, words=words.reason, remedy=words.remedy)
+    again = f":{state.resumed}" if state.resumed else ""
+    return Move(after, (status(f"closed:{reason}{again}"),))
 
 
 def execute_key(approval: Approval) -> str:
     """One execution per approval: a digest that is approved anew is carried out anew."""
-    return f"execute:{short(approval.plan_digest)}:{approval.source}:{approval.source_id}"
+    return f"execute:{_of(approval)}"
 
 
 def open_key(approval: Approval, patch_ref: str) -> str:
     """One publication per approval and patch: the same patch under a new approval is a new effect."""
-    return f"open:{short(approval.plan_digest)}:{approval.source}:{approval.source_id}:{patch_ref[:12]}"
+    return f"open:{_of(approval)}:{patch_ref[:12]}"
 
 
 def report_key(approval: Approval, findings_ref: str) -> str:
     """One report per approval and what was found out."""
-    return f"report:{short(approval.plan_digest)}:{approval.source}:{approval.source_id}:{findings_ref[:12]}"
+    return f"report:{_of(approval)}:{findings_ref[:12]}"
+
+
+def _of(approval: Approval) -> str:
+    again = f":{approval.attempt}" if approval.attempt > 1 else ""
+    return f"{short(approval.plan_digest)}:{approval.source}:{approval.source_id}{again}"
 
 
 def moment(at: datetime) -> str:
@@ -81,5 +91,5 @@ def moment(at: datetime) -> str:
     return f"{at:%Y%m%dT%H%M%S.%f}"
 
 
-def draft(version: int, wish: str = "") -> DraftPlan:
-    return DraftPlan(key=f"plan:{version}", version=version, wish=wish[:4_000])
+def draft(version: int, wish: str = "", narrow: Narrow | None = None) -> DraftPlan:
+    return DraftPlan(key=f"plan:{version}", version=version, wish=wish[:4_000], narrow=narrow)

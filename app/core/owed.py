@@ -28,7 +28,8 @@ def still_owed(effect: Effect, state: State) -> Verdict:
     if isinstance(effect, LookUpAuthority):
         if effect.purpose is Purpose.LABEL:
             return _yes_if(isinstance(state, Wanted), "the label was decided already")
-        return _yes_if(not isinstance(state, Closed), "the run has ended")
+        resumes = effect.purpose in (Purpose.REFRESH, Purpose.RETRY)
+        return _yes_if(resumes or not isinstance(state, Closed), "the run has ended")
     if isinstance(effect, Say) and isinstance(effect.saying, PlanSaying):
         newest = isinstance(state, Proposed) and state.proposal.version == effect.saying.version
         return _yes_if(newest, "this plan version is no longer on offer")

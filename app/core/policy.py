@@ -122,6 +122,9 @@ class Approving(Who):
     code_owners: Literal["no", "may", "must"] = "no"
     """Code owners of the paths that a plan touches: `may` approve where all of these paths are theirs, whatever their
     role; or `must`: every path that has owners needs one of them among those who approve."""
+    dropped_steps: Literal["ask", "approve"] = "ask"
+    """What `/approve steps 1,3` leads to: a version with these steps alone that waits for approval; or one that is
+    approved with them by whoever wrote it. A tick that is taken off always leads to one that waits."""
 
 
 class Cancelling(Who):
@@ -224,4 +227,3 @@ class Policy(_Section):
     mode: Literal["live", "staged"] = "live"
     """`staged`: everything is done but the last write; what would be written is shown."""
     follow_up: FollowingUp = FollowingUp()
-

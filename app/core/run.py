@@ -44,6 +44,27 @@ class PlanPart(Part):
     comment_digest: str
 
 
+class Narrowing(Part):
+    """That steps of a version are dropped, and who said so, where and when."""
+
+    version: int
+    """The version of which steps were dropped."""
+    digest: Sha256
+    """Its digest."""
+    person: Person
+    comment_id: int = 0
+    """The comment `/approve steps …` that drops them; 0 where ticks were taken off."""
+    argument: str = ""
+    """Which steps it keeps, as `steps_of` reads it."""
+    shown_id: int = 0
+    node_id: str = ""
+    """The comment that shows the version of which steps were dropped, by both of its ids."""
+    shown_at: datetime | None = None
+    """When that comment was written, by GitHub's clock."""
+    approves: bool = False
+    """Whether the comment is to count as an approval of what is left, as the policy said then."""
+
+
 class Proposal(Part):
     """A plan on offer."""
 
@@ -63,6 +84,8 @@ class Proposal(Part):
     notices: tuple[str, ...] = ()
     paths: tuple[RepoPath, ...] | None = None
     """Every path that the plan's steps name; None where that was not recorded."""
+    narrowing: Narrowing | None = None
+    """How it came of an earlier version, where code made it by dropping steps."""
 
 
 class ApprovalSource(StrEnum):
@@ -91,6 +114,8 @@ class Approval(Part):
     expires_at: datetime
     teams: tuple[str, ...] = ()
     """The teams, of those that counted, of which this person was a member then."""
+    attempt: int = 1
+    """Which attempt at what was approved stands on it: a failed one may be tried again."""
 
 
 class PullRequest(Part):
@@ -126,6 +151,8 @@ class _State(Part):
     spent: Spent = Spent()
     last_version: int = 0
     status_comment_id: int | None = None
+    resumed: int = 0
+    """How often the run was taken up again after its end."""
 
 
 class Wanted(_State):
@@ -150,6 +177,8 @@ class Proposed(_State):
     drafting: bool = False
     given: tuple[Approval, ...] = ()
     """Approvals that count, where it takes more than these; the newest is the last."""
+    narrowing: Narrowing | None = None
+    """The dropping of steps for which the next version is being made."""
 
 
 class KeptStep(Part):
@@ -232,6 +261,12 @@ class Closed(_State):
     """What was found out, where the plan asked for a report."""
     branch: str = ""
     """The branch that holds the work, where no pull request could be opened."""
+    proposal: Proposal | None = None
+    """The plan that stood at the end."""
+    approvals: tuple[Approval, ...] = ()
+    """By whom it was approved, where it was; the one that decided is the last."""
+    patch_ref: str = ""
+    """What the executor made, where the work was done before the end."""
 
 
 State = Annotated[

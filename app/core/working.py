@@ -5,6 +5,7 @@ from typing import Any
 from app.core import facts as f
 from app.core.budget import Spent
 from app.core.digest import text_digest
+from app.core.dropping import approval_of_the_rest
 from app.core.effects import OpenDraft, PlanSaying, ReplyTopic, ReportSaying, Say, Slot, SplitSaying
 from app.core.move import (
     Move,
@@ -112,6 +113,7 @@ def plan_drafted(state: Wanted | Proposed, fact: f.PlanDrafted) -> Move | Stay:
         issue_changed=fact.issue_digest != state.request.issue_digest,
         notices=fact.notices,
         paths=fact.paths,
+        narrowing=state.narrowing if isinstance(state, Proposed) and fact.narrowed is not None else None,
     )
     after = Proposed(**(with_cost(state, fact.spent) | {"last_version": fact.version}), proposal=proposal)
     say = Say(key=f"plan-comment:{fact.version}", saying=PlanSaying(version=fact.version))
@@ -198,7 +200,8 @@ def said(state: State, fact: f.Said) -> Move | Stay:
         "comment_digest": fact.comment_digest,
         "further_parts": fact.further_parts,
     }
-    return Move(state.model_copy(update={"proposal": state.proposal.model_copy(update=posted)}))
+    after = state.model_copy(update={"proposal": state.proposal.model_copy(update=posted)})
+    return Move(after, approval_of_the_rest(after))
 
 
 def steps_done(state: Approved, fact: f.StepsDone) -> Move | Stay:
@@ -307,13 +310,15 @@ def pull_request_ended(state: Published, fact: f.PullRequestEnded) -> Move:
 def expired(state: State, fact: f.Expired) -> Move | Stay:
     """Whoever saw that time was over may have looked before a new approval gave more of it."""
     until = None
+    if isinstance(state, Proposed) and state.drafting:
+        return Stay("Another version is being made.")
     if isinstance(state, Proposed):
         until = state.proposal.expires_at
     elif isinstance(state, Approved | Built):
         until = state.approval.expires_at
     if until is not None and fact.at < until:
         return Stay("There is still time.")
-    words = Refused("The time for which this stood is over.", "Setting the label again starts a new run.")
+    words = Refused("The time for which this stood is over.")
     return closed(state, ClosedReason.EXPIRED, words)
 
 

@@ -70,12 +70,21 @@ def taken(database: Database, connection: Connection, living: Living, fact: Fact
     advanced = advance(living.state, fact)
     if isinstance(advanced, Refused):
         return advanced
+    resumed = isinstance(living.state, Closed) and not isinstance(advanced.state, Closed)
+    if resumed and _another_is_open(connection, living):
+        return Refused("Another run of this issue was begun meanwhile.")
     living.facts.append(fact)
     living.state = advanced.state
     write_newest(connection, living)
     owe(database, connection, living, advanced.effects)
     connection.execute(update(runs).where(runs.c.id == living.id).values(**cached(living)))
     return None
+
+
+def _another_is_open(connection: Connection, living: Living) -> bool:
+    request = living.state.request
+    here = (runs.c.repository_id == request.repository_id) & (runs.c.issue_number == request.issue_number)
+    return connection.scalar(select(runs.c.id).where(runs.c.open, here, runs.c.id != living.id)) is not None
 
 
 def write_newest(connection: Connection, living: Living) -> None:
@@ -132,7 +141,8 @@ def deadline(living: Living) -> datetime | None:
     """When the time is over for which the run waits; None where it waits for nobody."""
     state = living.state
     if isinstance(state, Proposed):
-        return state.proposal.expires_at
+        # While another version is being made there is nothing to wait for.
+        return None if state.drafting else state.proposal.expires_at
     if isinstance(state, Approved | Built):
         return state.approval.expires_at
     if isinstance(state, NeedsInput):

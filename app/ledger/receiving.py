@@ -6,7 +6,7 @@ import zstandard
 from sqlalchemy import Connection, select, update
 
 from app.core.advance import advance
-from app.core.facts import Fact, Labelled, LabelledAgain
+from app.core.facts import CommandGiven, Fact, Labelled, LabelledAgain
 from app.core.news import Delivery, Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen, Subject
 from app.core.run import Closed, Request
 from app.core.verdict import Refused
@@ -73,9 +73,11 @@ class Receiving(OnDatabase):
             return Received(new=True, outcome="noted the repository")
         if isinstance(fact, Labelled):
             return self._labelled(connection, guid, fact)
-        living = [
-            run for id in _concerned(connection, news.subject) if (run := locked(connection, id, guid)) is not None
-        ]
+        concerned = _concerned(connection, news.subject)
+        if not concerned and isinstance(fact, CommandGiven):
+            # The last run of the issue can be taken up again, or says that it has ended.
+            concerned = _newest(connection, news.subject)
+        living = [run for id in concerned if (run := locked(connection, id, guid)) is not None]
         if not living:
             return Received(new=True, outcome=f"ignored: there is no run that {fact.kind} could concern")
         return self._taken_by_all(connection, living, fact)
@@ -143,6 +145,14 @@ def _opening(request: Request, living: Living) -> dict[str, object]:
         "opened_at": living.facts[0].at,
         **cached(living),
     }
+
+
+def _newest(connection: Connection, subject: Subject) -> Sequence[str]:
+    """The issue's newest run, whether it is open or not."""
+    if not isinstance(subject, OnIssue):
+        return ()
+    here = (runs.c.repository_id == subject.repository_id) & (runs.c.issue_number == subject.number)
+    return connection.scalars(select(runs.c.id).where(here).order_by(runs.c.opened_at.desc()).limit(1)).all()
 
 
 def _concerned(connection: Connection, subject: Subject) -> Sequence[str]:

@@ -13,6 +13,7 @@ import msgspec
 
 from app.core import command
 from app.core import facts as f
+from app.core.boxes import read_boxes
 from app.core.digest import text_digest
 from app.core.issue import IssueSnapshot, Person
 from app.core.news import Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen
@@ -48,6 +49,7 @@ class _Issue(msgspec.Struct, frozen=True, gc=False):
 
 class _Comment(msgspec.Struct, frozen=True, gc=False):
     id: Id
+    node_id: str | None = None
     body: str | None = None
     user: _User | None = None
 
@@ -74,6 +76,7 @@ class _Routing(msgspec.Struct, frozen=True, gc=False):
 class _Payload(msgspec.Struct, frozen=True, gc=False):
     """The one lenient shape of every event that is read; unknown fields are skipped unread."""
 
+    action: str | None = None
     issue: _Issue | None = None
     comment: _Comment | None = None
     pull_request: _Pull | None = None
@@ -291,7 +294,7 @@ def _spoken(reading: _Reading, comment: _Comment, writer: Person) -> _Understood
             person=writer,
         )
     elif isinstance(said, command.Misspelt):
-        meant = f"/{said.meant}"
+        meant = said.form or f"/{said.meant}"
         fact = f.CommandUnclear(at=now, written=said.written, meant=meant, comment_id=comment.id, person=writer)
     elif isinstance(said, command.Several):
         written = " and ".join(f"/{verb}" for verb in said.verbs)
@@ -301,6 +304,29 @@ def _spoken(reading: _Reading, comment: _Comment, writer: Person) -> _Understood
         fact = f.Answered(at=now, comment_id=comment.id, person=writer)
     else:
         return Ignored("the comment holds no command")
+    return _about_issue(reading, fact)
+
+
+def _comment_changed(reading: _Reading) -> _Understood:
+    """A comment of ours that a person edited or deleted; whether it shows a plan is for the run to know."""
+    comment, person = reading.payload.comment, reading.sender
+    if comment is None or not comment.node_id:
+        return _NO_ISSUE
+    if person is None or person.is_bot:
+        return Ignored("nobody is known to have changed the comment")
+    if comment.user is None or comment.user.type != "Bot":
+        # A command counts as it was written first; that it was edited is found when it is looked at (35).
+        return Ignored("the comment is not one of ours")
+    gone = reading.payload.action == "deleted"
+    boxes = read_boxes(comment.body or "")
+    fact = f.PlanCommentChanged(
+        at=reading.now,
+        comment_id=comment.id,
+        node_id=_shown(comment.node_id),
+        person=person,
+        whole="" if gone else text_digest(boxes.whole),
+        unticked=() if gone else boxes.unticked,
+    )
     return _about_issue(reading, fact)
 
 
@@ -355,7 +381,7 @@ READERS: Mapping[str, Mapping[str, Reader]] = {
         "deleted": _issue_ended(f.IssueEnd.DELETED),
         "transferred": _issue_ended(f.IssueEnd.TRANSFERRED),
     },
-    "issue_comment": {"created": _comment_created},
+    "issue_comment": {"created": _comment_created, "edited": _comment_changed, "deleted": _comment_changed},
     "pull_request": {"closed": _pull_closed, "labeled": _pull_labeled},
     "repository": {
         "renamed": _repository_named,

@@ -7,9 +7,9 @@ import pytest
 from app.core import facts as f
 from app.core.advance import advance, replay
 from app.core.budget import Spent
-from app.core.command import Verb
 from app.core.effects import DraftPlan, Effect, Execute, LookUpAuthority, OpenDraft, Purpose, Say, Slot, SourceKind
 from app.core.run import Approved, Built, Closed, ClosedReason, NeedsInput, Proposed, State, Wanted
+from app.core.verb import Verb
 from app.core.verdict import Refused
 from tests.fakes.facts import MIRA, OTTO, OUTSIDER, START, TEXTS, WIDE, a_pull, a_request, drafted, found, labelled, sha
 

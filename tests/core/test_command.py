@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.command import Command, Misspelt, NoCommand, Several, Verb, read
+from app.core.command import Command, Misspelt, NoCommand, Several, read
+from app.core.verb import COMMANDS, Verb
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,46 @@ def test_an_approval_with_conditions_approves_nothing(text: str) -> None:
 def test_an_approval_may_name_a_digest_also_in_a_code_span() -> None:
     assert read("/approve 0123abcDEF45") == Command(Verb.APPROVE, "0123abcDEF45")
     assert read("/approve `0123abcdef45`") == Command(Verb.APPROVE, "0123abcdef45")
+
+
+@pytest.mark.parametrize(
+    ("written", "kept"),
+    [
+        ("/approve steps 1,3", "steps 1,3"),
+        ("/approve step 3", "steps 3"),
+        ("/Approve Steps 3, 1 2", "steps 1,2,3"),
+        ("/approve steps 2-4,1", "steps 1,2,3,4"),
+    ],
+)
+def test_an_approval_may_name_steps(written: str, kept: str) -> None:
+    assert read(written) == Command(Verb.APPROVE, kept)
+
+
+@pytest.mark.parametrize(
+    "behind", ["steps", "steps one", "steps 0", "steps 1,,2", "steps 4-2", "steps 1 and more", "steps 1;2", "step 1234"]
+)
+def test_steps_that_cannot_be_read_are_not_guessed(behind: str) -> None:
+    reading = read(f"/approve {behind}")
+    assert isinstance(reading, Misspelt) and reading.form == "/approve steps 1,3"
+
+
+def test_reasons_and_answers_go_on_to_the_end_of_their_paragraph() -> None:
+    assert read("/reject not now,\nlater\n\nThanks") == Command(Verb.REJECT, "not now, later")
+    assert read("/answer it has\ntwo") == Command(Verb.ANSWER, "it has two")
+    assert read("/reject") == Command(Verb.REJECT)
+
+
+def test_an_answer_needs_words_and_a_new_attempt_has_none() -> None:
+    assert read("/answer") == Misspelt("/answer", Verb.ANSWER, "/answer and your words")
+    assert read("/refresh") == Command(Verb.REFRESH)
+    assert read("/refresh but smaller") == Misspelt("/refresh but smaller", Verb.REFRESH)
+    assert read("/retry now") == Misspelt("/retry now", Verb.RETRY)
+
+
+def test_every_verb_stands_in_the_table_and_its_rows_are_read_as_they_are_written() -> None:
+    assert {one.verb for one in COMMANDS} == set(Verb)
+    for one in COMMANDS:
+        assert read(one.written) == Command(one.verb, one.argument), one.written
 
 
 def test_the_words_behind_revise_are_kept() -> None:

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from app.core import facts as f
 from app.core.advance import advance
 from app.core.budget import Spent
-from app.core.command import Verb
 from app.core.digest import text_digest
 from app.core.effects import (
     DraftPlan,
@@ -48,6 +47,7 @@ from app.core.run import (
     State,
 )
 from app.core.split import Piece, Split
+from app.core.verb import Verb
 from app.core.verdict import Allowed, Refused
 
 START = datetime(2026, 3, 1, 9, 0, 0, 123456, tzinfo=UTC)

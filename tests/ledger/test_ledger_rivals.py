@@ -15,9 +15,9 @@ from sqlalchemy import Connection, select
 
 from app.core import facts as f
 from app.core.belts import Belt
-from app.core.command import Verb
 from app.core.effects import LookUpAuthority
 from app.core.news import News, OnInstallation
+from app.core.verb import Verb
 from app.core.verdict import Refused
 from app.ledger import migrate, open_ledger
 from app.ledger.folding import locked, taken

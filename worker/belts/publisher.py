@@ -43,6 +43,8 @@ class Script:
     """Node ids of the comments of older plan versions, to be hidden as outdated."""
     findings: Findings | None = None
     """What was found out, where a report is to be said."""
+    before: Plan | None = None
+    """The version in whose place the plan stands."""
 
     def marker(self, slot: str) -> str:
         return mark(self.marker_key, self.state.request.run, slot)
@@ -113,7 +115,7 @@ def _say_plan(commenter: Commenter, script: Script, now: datetime) -> Told:
     state, shown = script.state, script.plan
     if not isinstance(state, Proposed) or shown is None:
         return Told((), "no plan is on offer any more")
-    words = plan.render(shown, state.proposal, script.repository_url, state.policy)
+    words = plan.render(shown, state.proposal, script.repository_url, state.policy, script.before)
     said, *further = _say_long(commenter, f"plan-{shown.version}", words, script)
     for node_id in script.older_plans:
         commenter.minimise(node_id)

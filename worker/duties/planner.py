@@ -30,6 +30,7 @@ from worker.box.command import BoxUnavailable
 from worker.box.page import chromium_here
 from worker.docs.fetching import Documentation
 from worker.duties.asking import reading
+from worker.duties.narrowing import narrow_plan
 from worker.duties.preparing import Reach, box_settings, preparing, reach_of
 from worker.evidence.trace import Trace
 from worker.github.reader import Reader
@@ -43,6 +44,8 @@ from worker.shop import Done, Shop
 def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
     """1 the template, 2 read GitHub and fetch, 3 give the token back, 4 make the plan, 5 keep it."""
     assert isinstance(claim.effect, DraftPlan)
+    if claim.effect.narrow is not None:
+        return narrow_plan(shop, claim)
     version, policy = claim.effect.version, claim.state.policy or Policy()
     chosen = _template(shop, claim.state, policy)
     if isinstance(chosen, Refused):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from app.core.belts import Belt
 from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, Purpose, React, ReportSaying, Say, Slot
-from app.core.facts import Said
+from app.core.facts import PlanDrafted, Said
 from app.core.patch import Patch
 from app.core.plan import Plan
 from app.core.report import Findings, Report
@@ -50,6 +50,7 @@ def say(shop: Shop, claim: Claim, trace: Trace) -> Done:
         repository_url=shop.repository_url(view.state.request),
         older_plans=_older_plans(view),
         findings=_findings(shop, claim.effect),
+        before=_before(shop, claim.effect, view),
     )
     with shop.line(claim) as line:
         told = publisher.say(_commenter(line), claim.effect, script, shop.clock())
@@ -90,6 +91,15 @@ def _plan_to_say(shop: Shop, effect: Say, view: RunView) -> Plan | None:
     if not isinstance(effect.saying, PlanSaying):
         return None
     return shop.ledger.plan(view.id, effect.saying.version)
+
+
+def _before(shop: Shop, effect: Say, view: RunView) -> Plan | None:
+    """The version that was on offer before the one that is to be said."""
+    if not isinstance(effect.saying, PlanSaying):
+        return None
+    drafted = [one.fact.version for one in view.facts if isinstance(one.fact, PlanDrafted)]
+    older = [version for version in drafted if version < effect.saying.version]
+    return shop.ledger.plan(view.id, older[-1]) if older else None
 
 
 def _findings(shop: Shop, effect: Say) -> Findings | None:

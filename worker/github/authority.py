@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.core.bounds import NO_BOUNDS, Bounds, parse_policy
+from app.core.boxes import read_boxes
 from app.core.digest import text_digest
 from app.core.effects import Purpose, SourceKind
 from app.core.facts import AuthorityFound, Found
@@ -62,7 +63,8 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
     issue = reader.issue(question.request.issue_number)
     plan = _plan_comments(reader, question.proposal)
     first = plan.get(question.proposal.comment_node_id) if question.proposal else None
-    word = _word(reader, question, first, issue.labels)
+    word = _word(reader, question, plan, issue.labels)
+    by_boxes = question.source is SourceKind.BOXES
     known = policy if isinstance(policy, Policy) else Policy()
     belongs = ownership(reader, known, question.proposal, head)
     asked = teams_that_matter(known, belongs.parts) if is_theirs and not question.person.is_bot else ()
@@ -81,7 +83,7 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
         source_digest=word.digest,
         said_at=word.said_at,
         shown_at=first.created_at if first else None,
-        argument=question.argument,
+        argument=_unticked(question.proposal, plan) or "" if by_boxes else question.argument,
         issue_digest=IssueSnapshot(number=issue.number, title=issue.title, body=issue.body).digest(),
         plan_version=question.proposal.version if question.proposal else None,
         plan_comment=_found(question.proposal, plan),
@@ -129,9 +131,7 @@ def _found(proposal: Proposal | None, plan: dict[str, CommentReactions]) -> Foun
     """As written only when every comment of the plan is; else what is wrong with the first that is not."""
     if proposal is None or not proposal.comment_node_id:
         return Found.NOT_LOOKED_FOR
-    posted = [(proposal.comment_node_id, proposal.comment_digest)]
-    posted += [(part.node_id, part.comment_digest) for part in proposal.further_parts]
-    for node_id, digest in posted:
+    for node_id, digest in _posted(proposal):
         comment = plan.get(node_id)
         if comment is None:
             return Found.DELETED
@@ -151,13 +151,37 @@ class _Word:
     said_at: datetime | None = None
 
 
-def _word(reader: Reader, question: Question, plan: CommentReactions | None, labels: tuple[str, ...]) -> _Word:
+def _unticked(proposal: Proposal | None, plan: dict[str, CommentReactions]) -> str | None:
+    """The steps whose boxes are empty, as `steps_of` reads them; None where anything but boxes differs."""
+    if proposal is None or not proposal.comment_node_id:
+        return None
+    empty: list[int] = []
+    for node_id, digest in _posted(proposal):
+        comment = plan.get(node_id)
+        boxes = read_boxes(comment.body) if comment is not None and not comment.minimized else None
+        if boxes is None or text_digest(boxes.whole) != digest:
+            return None
+        empty += boxes.unticked
+    return f"steps {','.join(map(str, sorted(empty)))}" if empty else ""
+
+
+def _posted(proposal: Proposal) -> list[tuple[str, str]]:
+    """The plan's comments and their digests, as they were posted."""
+    parts = [(part.node_id, part.comment_digest) for part in proposal.further_parts]
+    return [(proposal.comment_node_id, proposal.comment_digest), *parts]
+
+
+def _word(reader: Reader, question: Question, plan: dict[str, CommentReactions], labels: tuple[str, ...]) -> _Word:
+    first = question.proposal.comment_node_id if question.proposal else ""
     if question.source is SourceKind.LABEL:
         wanted = question.request.label.lower()
         there = any(label.lower() == wanted for label in labels)
         return _Word(Found.AS_WRITTEN if there else Found.DELETED)
     if question.source is SourceKind.REACTION:
-        return _thumb(question, plan)
+        return _thumb(question, plan.get(first) if first else None)
+    if question.source is SourceKind.BOXES:
+        # Whoever emptied them, it is the boxes as they stand now that count; only people with a role can change them.
+        return _Word(Found.AS_WRITTEN if _unticked(question.proposal, plan) is not None else Found.EDITED)
     return _comment(reader, question)
 
 

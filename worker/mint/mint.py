@@ -138,7 +138,10 @@ class Mint:
     def _voided(self, place: Place, grant: Grant) -> Refused | None:
         """Why the grant must not be used, by the stored plan and by what GitHub says now."""
         try:
-            stands = plan_stands(grant, self._ledger.plan_by_digest(grant.approval.plan_digest))
+            kept = self._ledger.plan_by_digest(grant.approval.plan_digest)
+            narrowing = grant.proposal.narrowing
+            before = self._ledger.plan_by_digest(narrowing.digest) if narrowing is not None else None
+            stands = plan_stands(grant, kept, before)
         except LedgerCorrupt as error:
             stands = Refused(str(error))
         if isinstance(stands, Refused):

@@ -40,7 +40,7 @@ def test_a_plan_without_acceptance_says_nothing_of_it() -> None:
 
 def test_a_step_that_serves_no_criterion_says_why() -> None:
     steps = [STEPS[0] | {"no_criterion_because": "The name moves first."}, STEPS[1]]
-    assert "   - serves none of the above: The name moves first." in shown(steps=steps)
+    assert "  - serves none of the above: The name moves first." in shown(steps=steps)
 
 
 def test_a_missing_regression_test_is_said_among_the_checks() -> None:

@@ -81,7 +81,7 @@ def test_the_plan_comment_shows_what_is_approved_and_how() -> None:
         "👍",
         "The offer stands until 2026-03-10 12:00 UTC.",
         f"[`src/sizes.py:3–5`](https://github.example/acme/sizes/blob/{plans.BASE}/src/sizes.py#L3-L5)",
-        "1. **Change** `src/sizes.py`: Choose the unit after the rounding.",
+        "- [x] **1. Change** `src/sizes.py`: Choose the unit after the rounding.",
         "must fail without the fix and pass with it",
         "`/usr/bin/python3 -m pytest tests/test_sizes.py`",
         "Hard limits: $1.00, 20 model calls, 10 minutes, 3 files, 60 changed lines.",

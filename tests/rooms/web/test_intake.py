@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core import facts as f
-from app.core.command import Verb
 from app.core.digest import text_digest
 from app.core.issue import IssueSnapshot
 from app.core.news import Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen
+from app.core.verb import Verb
 from app.web.intake import READERS, Intake, Told, Unreadable
 from tests.fakes.webhook_examples import examples
 from tests.rooms.web.conftest import commented, labeled
