@@ -95,7 +95,10 @@ def _approval_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
     if isinstance(state, Approved | Built | Reporting | Published):
         by = state.approval.person.login
         words = Refused(f"Version {state.approval.plan_version} of the plan was already approved by {by}.")
-        return Move(state, (reply(f"already:{found.person.id}", ReplyTopic.NOTE, found.person, words),))
+        return Move(
+            state,
+            (reply(f"already:{found.person.id}:{state.approval.source_id}", ReplyTopic.NOTE, found.person, words),),
+        )
     if not isinstance(state, Proposed):
         no_plan = Refused("There is no plan to approve yet.", "The plan will be posted here as a comment.")
         return Move(state, (refusal(state, "approve", found.person, no_plan),))

@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 
 from app.core import facts as f
 from app.core.advance import TRANSITIONS, advance, replay
-from app.core.effects import DraftPlan, Effect, Execute, LookUpAuthority, OpenDraft, ReportSaying, Say, StatusSaying
+from app.core.effects import (
+    DraftPlan,
+    Effect,
+    Execute,
+    LookUpAuthority,
+    OpenDraft,
+    Purpose,
+    ReportSaying,
+    Say,
+    StatusSaying,
+)
 from app.core.facts import FACTS
 from app.core.gate import approvals_needed
 from app.core.owed import still_owed
@@ -98,7 +108,9 @@ def test_whoever_is_approved_has_a_digest_and_a_person_equal_to_the_proposal(tol
             continue
         if not isinstance(state, Approved) and isinstance(outcome.state, Approved):
             assert isinstance(fact, f.AuthorityFound)
-            assert outcome.state.approval.person == fact.person
+            # What failed may be tried again by another person, under the approval that stands.
+            by = state.approvals[-1].person if isinstance(state, Closed) else fact.person
+            assert outcome.state.approval.person == by
         state = outcome.state
         _approval_binds(state)
 
@@ -128,12 +140,49 @@ def test_a_run_that_ended_stays_ended_and_owes_no_work(seed: int, data: st.DataO
         after = advance(state, fact)
         if isinstance(after, Refused):
             continue
+        if isinstance(fact, f.AuthorityFound) and not isinstance(after.state, Closed):
+            _is_taken_up_again(state, fact)
+            return
         assert isinstance(after.state, Closed)
         assert (after.state.reason, after.state.words) == (state.reason, state.words)
-        assert not any(
-            isinstance(effect, DraftPlan | Execute | OpenDraft | LookUpAuthority) for effect in after.effects
-        )
+        work = [effect for effect in after.effects if isinstance(effect, DraftPlan | Execute | OpenDraft)]
+        looks = [effect for effect in after.effects if isinstance(effect, LookUpAuthority)]
+        assert not work
+        assert all(look.purpose in (Purpose.REFRESH, Purpose.RETRY) for look in looks)
         state = after.state
+
+
+def _is_taken_up_again(ended: Closed, fact: f.AuthorityFound) -> None:
+    """Only by somebody with a role, by the two commands for it, after an end that was nobody's wish."""
+    assert (fact.purpose, ended.reason) in {
+        (Purpose.REFRESH, ClosedReason.EXPIRED),
+        (Purpose.REFRESH, ClosedReason.STALE),
+        (Purpose.REFRESH, ClosedReason.FAILED),
+        (Purpose.RETRY, ClosedReason.FAILED),
+    }
+    assert fact.permission in ("write", "admin") and not fact.person.is_bot
+
+
+def test_runs_are_taken_up_again_and_end_well() -> None:
+    resumed: set[tuple[str, str]] = set()
+
+    def note(world: World, before: State | None, owed: tuple[Effect, ...]) -> None:
+        if isinstance(before, Closed) and world.state is not None and not isinstance(world.state, Closed):
+            fact = world.facts[-1]
+            assert isinstance(fact, f.AuthorityFound)
+            _is_taken_up_again(before, fact)
+            _not_stalled_by(world, owed)
+            resumed.add((fact.purpose, world.state.name))
+
+    for seed in range(400):
+        lived(random.Random(seed).choice, 120, witness=note)
+    assert {("refresh", "wanted"), ("retry", "wanted"), ("retry", "approved"), ("retry", "built")} <= resumed
+
+
+def _not_stalled_by(world: World, owed: tuple[Effect, ...]) -> None:
+    """The work for which the run was taken up again is a new effect."""
+    work = [one for one in owed if isinstance(one, DraftPlan | Execute | OpenDraft)]
+    assert work and all(one.key not in world.effects for one in work)
 
 
 def _one_meaning_per_key(world: World, _before: State | None, owed: tuple[Effect, ...]) -> None:
@@ -250,6 +299,7 @@ STRICT = (
     (Policy(protected=Protecting(approvals=2, paths=("src/",))), ()),
     (Policy(approve=Approving(code_owners="must")), OWNERS),
     (Policy(approve=Approving(count=2, labeller_may_approve=False)), ()),
+    (Policy(approve=Approving(count=2, dropped_steps="approve")), ()),
 )
 
 

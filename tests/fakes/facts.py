@@ -37,6 +37,7 @@ from app.core.policy import Policy
 from app.core.run import (
     Approved,
     Built,
+    Closed,
     KeptStep,
     NeedsInput,
     Proposed,
@@ -317,7 +318,7 @@ class World:
                 slot=Slot(saying.slot),
                 plan_version=version,
                 comment_id=self.fresh(),
-                node_id="IC_x",
+                node_id=f"IC_{key}",
                 comment_digest=sha(key),
             )
         return None
@@ -328,6 +329,7 @@ class World:
         acts: dict[str, Callable[[], f.Fact | None]] = {
             "command": lambda: self._command(at, who),
             "thumb": lambda: self._thumb(state, at, who),
+            "box": lambda: self._box(state, at, who),
             "edit": lambda: self._edit(at, who),
             "label": lambda: f.LabelledAgain(at=at, person=who),
             "unlabel": lambda: f.LabelRemoved(at=at, person=who),
@@ -343,6 +345,7 @@ class World:
         often = (
             ["command"] * 12
             + ["thumb"] * 6
+            + ["box"] * 2
             + ["edit"] * 4
             + ["answer"] * 3
             + ["label"] * 2
@@ -355,9 +358,16 @@ class World:
 
     def _command(self, at: datetime, who: Person) -> f.Fact:
         verb = self.pick([Verb.APPROVE] * 9 + [Verb.REVISE] * 5 + [*Verb])
-        written = f"/{verb}"
+        if isinstance(self.state, Closed):
+            verb = self.pick([Verb.RETRY, Verb.REFRESH, verb])
+        argument = self.pick(["", "", "", "steps 1"]) if verb is Verb.APPROVE else ""
         return f.CommandGiven(
-            at=at, verb=verb, comment_id=self.fresh(), comment_digest=text_digest(written), person=who
+            at=at,
+            verb=verb,
+            argument=argument,
+            comment_id=self.fresh(),
+            comment_digest=text_digest(f"/{verb} {argument}"),
+            person=who,
         )
 
     def _thumb(self, state: State, at: datetime, who: Person) -> f.Fact | None:
@@ -365,6 +375,19 @@ class World:
             return None
         return f.ThumbSeen(
             at=at, reaction_id=self.fresh(), comment_id=state.proposal.comment_id, person=who, created_at=at
+        )
+
+    def _box(self, state: State, at: datetime, who: Person) -> f.Fact | None:
+        if not isinstance(state, Proposed | Approved) or state.proposal.comment_id is None:
+            return None
+        proposal = state.proposal
+        return f.PlanCommentChanged(
+            at=at,
+            comment_id=proposal.comment_id or 0,
+            node_id=proposal.comment_node_id,
+            person=who,
+            whole=self.pick([proposal.comment_digest] * 5 + ["", sha("something else")]),
+            unticked=self.pick([(), (2,), (1, 2)]),
         )
 
     def _edit(self, at: datetime, who: Person) -> f.Fact:
@@ -396,7 +419,8 @@ class World:
             issue_digest=self.text if look.source is not SourceKind.LABEL else self.request.issue_digest,
             policy=self.pick([self.policy] * 24 + [None]),
             owners=self.owners,
-            plan_version=version if look.purpose is Purpose.APPROVE else None,
+            plan_version=version if look.purpose in (Purpose.APPROVE, Purpose.DROP) else None,
+            argument=self.pick(["", "steps 2"]) if look.source is SourceKind.BOXES else look.argument,
         )
 
     def _planned(self, effect: DraftPlan, at: datetime) -> f.Fact:
@@ -405,6 +429,9 @@ class World:
             return f.SplitProposed(at=at, version=effect.version, split=A_SPLIT, spent=Spent())
         if how == "ask":
             return f.InputNeeded(at=at, version=effect.version, question="Which unit?", spent=Spent())
+        if how == "plan" and effect.narrow is not None:
+            digest = sha(f"plan {effect.version} of {effect.narrow.version}")
+            return drafted(effect.version, at, digest=digest, narrowed=effect.narrow.version, issue_digest=self.text)
         if how == "plan":
             return drafted(effect.version, at, issue_digest=self.text)
         reason = "The place could not be found."

@@ -43,6 +43,8 @@ def test_an_approval_of_a_plan_whose_last_part_was_changed_is_refused(make_story
         story.control.edit_comment(parts[-1]["id"], "Nothing more.", "mira")
     else:
         story.control.delete_comment(parts[-1]["id"], "mira")
+    story.crank()
+    story.next_comment("by mira, so the plan cannot be approved")
     story.mira.says("/approve")
     assert isinstance(story.state(), Proposed)
     story.next_comment(f"The plan comment was {deed}")

@@ -93,6 +93,7 @@ def test_a_thumb_that_goes_while_its_plan_is_carried_out_ends_that(proposed: Sto
     if way == "the thumb is taken back":
         proposed.mira.takes_the_thumb_back(plan["id"])
     else:
+        proposed.control.treat_deliveries("drop", "issue_comment", "deleted")
         proposed.max.deletes(plan["id"])
     proposed.sweep()
     proposed.away.clear()
@@ -107,6 +108,7 @@ def test_a_thumb_on_a_plan_comment_that_was_edited_after_it_does_not_count(propo
     plan = proposed.plan_is_read()
     proposed.mira.thumbs_up(plan["id"])
     proposed.pass_time(2 * SECOND)
+    proposed.control.treat_deliveries("drop", "issue_comment", "edited")
     proposed.max.edits(plan["id"], "### Plan, version 1\n\nTrust me.")
     proposed.sweep()
     proposed.crank()
@@ -117,6 +119,7 @@ def test_a_thumb_on_a_plan_comment_that_was_edited_after_it_does_not_count(propo
 def test_a_plan_comment_that_was_edited_cannot_be_approved(proposed: Story) -> None:
     plan = proposed.plan_is_read()
     proposed.max.edits(plan["id"], plan["body"].replace("hello", "hullo"))
+    proposed.next_comment("changed by max")
     proposed.mira.says("/approve")
     proposed.next_comment("@mira", "edited after it was posted", "/revise")
     rejected(proposed)
@@ -125,6 +128,7 @@ def test_a_plan_comment_that_was_edited_cannot_be_approved(proposed: Story) -> N
 def test_a_plan_comment_that_was_deleted_withdraws_the_offer(proposed: Story) -> None:
     plan = proposed.plan_is_read()
     proposed.max.deletes(plan["id"])
+    proposed.next_comment("deleted by max")
     proposed.mira.says(f"/approve {short(digest_of(proposed))}")
     proposed.next_comment("@mira", "was deleted", "/revise")
     rejected(proposed)

@@ -93,7 +93,7 @@ def test_anybody_may_ask_for_help_where_it_stands_and_who_can_unblock_it(story: 
     story.mira.labels()
     story.plan_is_read()
     story.rita.says("/help")
-    story.next_comment("@rita", "`/revise` and your words", "`/cancel`")
+    story.next_comment("@rita", "`/revise WORDS`", "`/cancel`")
     story.rita.says("/status")
     story.next_comment("@rita", "Plan version 1", "model calls")
     story.olga.says("/why")
@@ -278,7 +278,7 @@ def test_a_plan_that_nobody_approves_expires_aloud(story: Story) -> None:
     assert isinstance(story.state(), Proposed)
     story.pass_time(timedelta(hours=2))
     story.sweep()
-    story.ends(Closed, "Ended (expired)", "Setting the label again starts a new run")
+    story.ends(Closed, "Ended (expired)", "`/refresh` makes a plan anew")
 
 
 def test_an_approval_that_is_not_used_expires_aloud(story: Story) -> None:
