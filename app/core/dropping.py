@@ -20,12 +20,13 @@ def plan_comment_changed(state: Proposed, fact: f.PlanCommentChanged) -> Move | 
             f"That was on the comment of version {proposal.narrowing.version}.",
             f"Version {proposal.version} stands below: take ticks off there.",
         )
-        return Move(state, (reply(f"older:{proposal.version}", ReplyTopic.NOTE, fact.person, old),))
+        return Move(state, (reply(f"older:{fact.person.id}:v{proposal.version}", ReplyTopic.NOTE, fact.person, old),))
     posted = _posted(proposal, fact.node_id)
     if posted is None:
         return Stay("No comment of the newest plan was changed.")
     if fact.whole != posted:
-        return Move(state, (reply(f"plan-comment:{proposal.version}", ReplyTopic.NOTE, None, _no_longer(fact)),))
+        key = f"plan-comment:{'changed' if fact.whole else 'gone'}:{fact.person.id}:v{proposal.version}"
+        return Move(state, (reply(key, ReplyTopic.NOTE, None, _no_longer(fact)),))
     if not fact.unticked:
         return Stay("Every step is ticked.")
     boxes = "-".join(map(str, fact.unticked))[:80]

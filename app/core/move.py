@@ -59,6 +59,8 @@ def refusal(state: State, about: str, person: Person, refused: Refused) -> Say:
 
 def closed(state: State, reason: ClosedReason, words: Refused, **more: Any) -> Move:
     stood = {"proposal": getattr(state, "proposal", None), "patch_ref": getattr(state, "patch_ref", "")}
+    if isinstance(state, Approved):
+        stood["work"] = state.work
     if isinstance(state, Approved | Built | Reporting | Published):
         stood["approvals"] = (*state.also, state.approval)
     after = Closed(**(kept(state) | stood | more), reason=reason, words=words.reason, remedy=words.remedy)

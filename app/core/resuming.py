@@ -21,6 +21,7 @@ from app.core.run import (
     Built,
     Closed,
     ClosedReason,
+    KeptWork,
     NeedsInput,
     Proposed,
     Reporting,
@@ -126,4 +127,6 @@ def _carried_out_anew(state: Closed, found: f.AuthorityFound) -> Move:
         key = open_key(approval, state.patch_ref)
         return Move(built, (say, OpenDraft(key=key, plan_digest=state.proposal.digest)))
     work = Execute(key=execute_key(approval), plan_digest=state.proposal.digest)
-    return Move(Approved(**shared), (say, work))
+    # With a report all steps were done, and what they made did not hold: then none of it is gone on with.
+    behind = KeptWork() if state.report_ref else state.work
+    return Move(Approved(**shared, work=behind), (say, work))

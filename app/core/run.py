@@ -267,6 +267,8 @@ class Closed(_State):
     """By whom it was approved, where it was; the one that decided is the last."""
     patch_ref: str = ""
     """What the executor made, where the work was done before the end."""
+    work: KeptWork = KeptWork()
+    """The steps that were behind it, where it was not."""
 
 
 State = Annotated[
