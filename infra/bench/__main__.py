@@ -4,7 +4,6 @@ Seconds and bytes are of this machine at this hour; the ratios are what can be c
 """
 
 import json
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -14,9 +13,7 @@ from typing import Any
 
 from infra.bench.environments import cached_environment
 from infra.bench.receiver import compare
-from worker.box.box import open_box
-from worker.box.command import BoxUnavailable, Command, Profile
-from worker.box.tool import run_tool
+from infra.bench.spawn import spawn_overhead
 
 ROUNDS = 5
 SPAWNS = 20
@@ -40,31 +37,10 @@ def unattended_run() -> dict[str, Any]:
     }
 
 
-def spawn_overhead() -> dict[str, Any]:
-    """The box against a plain process, both running `true`, in turn; medians of 20."""
-    box = open_box()
-    if isinstance(box, BoxUnavailable):
-        return {"not measured": str(box)}
-    boxed, plain = [], []
-    with tempfile.TemporaryDirectory(prefix="countersign-bench-") as folder:
-        tree = Path(folder) / "tree"
-        tree.mkdir()
-        Path(folder).chmod(0o711)
-        for _ in range(SPAWNS):
-            began = time.monotonic()
-            box.run(tree, Command(("/usr/bin/true",), 10, Profile.READ))
-            boxed.append(time.monotonic() - began)
-            began = time.monotonic()
-            run_tool(["/usr/bin/true"], cwd=tree, environment={}, timeout_seconds=10)
-            plain.append(time.monotonic() - began)
-    inside, outside = statistics.median(boxed) * 1000, statistics.median(plain) * 1000
-    return {"box_ms": round(inside, 1), "plain_ms": round(outside, 1), "ratio": round(inside / outside, 1)}
-
-
 def main() -> int:
     measured = {
         "unattended run": unattended_run(),
-        "box": spawn_overhead(),
+        "box": spawn_overhead(SPAWNS),
         "cached environment": cached_environment(ROUNDS),
         "receiver": compare(ROUNDS),
     }

@@ -52,10 +52,7 @@ def account_for_the_box() -> Account | BoxUnavailable:
         if os.getuid() == 0:
             return BoxUnavailable("This process holds root's real user id.", "Start the worker as its own user.")
         return OwnAccount(os.geteuid())
-    try:
-        found = _named() or _made() or _unnamed()
-    except ValueError:
-        return BoxUnavailable(f"The account {ACCOUNT_NAME} has root's number.", "Give it a number of its own.")
+    found = _named() or _made() or _unnamed()
     if found is None:
         return BoxUnavailable(
             f"This process is root and there is no account named {ACCOUNT_NAME} for the box.",
@@ -65,15 +62,22 @@ def account_for_the_box() -> Account | BoxUnavailable:
     return found
 
 
-def _named() -> BoxAccount | None:
+def named_account(uid: int, gid: int) -> BoxAccount | BoxUnavailable:
+    """The account that this machine calls the box's."""
+    if 0 in (uid, gid):
+        return BoxUnavailable(f"The account {ACCOUNT_NAME} has root's number.", "Give it a number of its own.")
+    return BoxAccount(uid, gid)
+
+
+def _named() -> BoxAccount | BoxUnavailable | None:
     try:
         entry = pwd.getpwnam(ACCOUNT_NAME)
     except KeyError:
         return None
-    return BoxAccount(entry.pw_uid, entry.pw_gid)
+    return named_account(entry.pw_uid, entry.pw_gid)
 
 
-def _made() -> BoxAccount | None:
+def _made() -> BoxAccount | BoxUnavailable | None:
     useradd = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin")
     if useradd is None:
         return None

@@ -17,7 +17,7 @@ from worker.box.kernel import become_reaper
 from worker.box.mounts import Handed, arguments, first_step
 from worker.box.orphans import end_orphans
 from worker.box.profiles import TERMS, Work, limits_of
-from worker.box.remedies import INSTALL
+from worker.box.remedies import INSTALL, wrong_system
 from worker.box.seccomp import filter_here
 from worker.box.staging import Staging, give, make_readable, passable
 from worker.box.supervise import Launch, supervise
@@ -228,6 +228,9 @@ def open_box(settings: BoxSettings = BoxSettings()) -> Box | BoxUnavailable:
 
     The proof is kept while bubblewrap's file and the account stay the same. A failed one is tried again.
     """
+    elsewhere = wrong_system(os.uname().sysname, os.uname().release)
+    if elsewhere is not None:
+        return elsewhere
     account = account_for_the_box()
     if isinstance(account, BoxUnavailable):
         return account

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from worker.box.account import BoxAccount, OwnAccount, account_for_the_box
+from worker.box.account import BoxAccount, OwnAccount, account_for_the_box, named_account
 from worker.box.box import Box, BoxSettings, BoxUnavailable, Command, Profile, Ran, open_box
 from worker.box.mounts import first_step
 from worker.box.orphans import end_orphans
-from worker.box.remedies import explain
+from worker.box.remedies import Place, explain, place_here, wrong_system
 
 STAND_IN = '''#!/usr/bin/python3 -I
 """Stands in for bubblewrap. `words` are the arguments that came by descriptor, `outer` all others."""
@@ -236,21 +236,49 @@ def test_a_tree_that_cannot_be_copied_is_a_refusal_and_no_failed_command(box: Bo
     assert isinstance(refusal, BoxUnavailable)
 
 
-@pytest.mark.parametrize(
-    ("said", "word"),
-    [
-        (
-            "bwrap: No permissions to create new namespace, likely because the kernel does not allow it",
-            "user namespaces",
-        ),
-        ("bwrap: Can't mount proc on /newroot/proc: Operation not permitted", "/proc"),
-        ("bwrap: setting up uid map: Permission denied", "AppArmor"),
-        ("bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", "AppArmor"),
-        ("bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded", "sysctl"),
-        ("bwrap: Unknown option --disable-userns", "apt-get"),
-        ("anything else", "doctor"),
-    ],
-)
-def test_what_bubblewrap_says_becomes_what_the_operator_can_do(said: str, word: str) -> None:
-    refusal = explain(said, "nothing")
+FORBIDDEN = "bwrap: No permissions to create new namespace, likely because the kernel does not allow it"
+MASKED = "bwrap: Can't mount proc on /newroot/proc: Operation not permitted"
+MAP = "bwrap: setting up uid map: "
+
+
+@pytest.mark.parametrize(("said", "place", "word"), [
+    (FORBIDDEN, Place.MACHINE, "unprivileged_userns_clone"), (FORBIDDEN, Place.CONTAINER, "systempaths=unconfined"),
+    (FORBIDDEN, Place.KUBERNETES, "hostUsers: false"), (MASKED, Place.CONTAINER, "systempaths=unconfined"),
+    (MASKED, Place.KUBERNETES, "procMount: Unmasked"), (f"{MAP}Permission denied", Place.MACHINE, "AppArmor"),
+    ("bwrap: loopback: Failed RTM_NEWADDR: Operation not permitted", Place.MACHINE, "bwrap-userns-restrict"),
+    (f"{MAP}Operation not permitted", Place.MACHINE, "CAP_SETFCAP"),
+    ("bwrap: Creating new namespace failed: nesting depth or /proc/sys/user/max_*_namespaces exceeded", Place.MACHINE,
+     "user.max_user_namespaces"),
+    ("bwrap: Unknown option --disable-userns", Place.MACHINE, "apt-get install bubblewrap"),
+    ("anything else", Place.MACHINE, "doctor"),
+])  # fmt: skip
+def test_what_bubblewrap_says_becomes_what_the_operator_can_do(said: str, place: Place, word: str) -> None:
+    refusal = explain(said, "nothing", place)
     assert word in refusal.remedy and said in refusal.reason
+
+
+@pytest.mark.parametrize(("file", "text", "place"), [
+    (".dockerenv", "", Place.CONTAINER), ("run/.containerenv", "", Place.CONTAINER),
+    ("run/secrets/kubernetes.io/namespace", "", Place.KUBERNETES),
+    ("etc/hosts", "# Kubernetes-managed hosts file.\n", Place.KUBERNETES), ("etc/hosts", "127.0.0.1\n", Place.MACHINE),
+])  # fmt: skip
+def test_where_it_runs_is_seen_by_what_a_container_holds(file: str, text: str, place: Place, tmp_path: Path) -> None:
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(text)
+    assert place_here(tmp_path) is place
+
+
+@pytest.mark.parametrize(("system", "release", "word"), [
+    ("Darwin", "24.0.0", "Linux virtual machine"), ("FreeBSD", "14.1", "on Linux"),
+    ("Linux", "4.4.0-19041-Microsoft", "WSL 2"),
+])  # fmt: skip
+def test_a_system_without_namespaces_is_named_with_what_to_use(system: str, release: str, word: str) -> None:
+    refusal = wrong_system(system, release)
+    assert refusal is not None and word in refusal.remedy
+    assert wrong_system("Linux", "5.15.90.1-microsoft-standard-WSL2") is None
+
+
+def test_an_account_that_has_roots_number_is_refused_with_what_to_do() -> None:
+    refusal = named_account(0, 0)
+    assert isinstance(refusal, BoxUnavailable) and "number of its own" in refusal.remedy
+    assert named_account(65531, 65531) == BoxAccount(65531, 65531)
