@@ -57,8 +57,8 @@ _MASKED = {
 }
 _APPARMOR = (
     "AppArmor restricts user namespaces here, as Ubuntu does from 23.10 on. Install the distribution's AppArmor "
-    "profile for bubblewrap (bwrap-userns-restrict), or a profile that grants `userns` to /usr/bin/bwrap. Do not switch the "
-    "restriction off for the whole machine."
+    "profile for bubblewrap (bwrap-userns-restrict), or a profile that grants `userns` to /usr/bin/bwrap. Do not "
+    "switch the restriction off for the whole machine."
 )
 _ROOT = (
     "This process is root without the right to hand on accounts (CAP_SETFCAP). Start the worker as its own user: "
