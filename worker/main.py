@@ -1,5 +1,6 @@
 """The entry of every process that acts: `python -m worker.main worker BELT | mint | beat | up | distill | rank`."""
 
+import io
 import logging
 import os
 import signal
@@ -49,16 +50,30 @@ def main(words: Sequence[str]) -> int:
             case ["distill", *rest]:
                 from worker.evidence.distill_command import distill_command
 
-                return distill_command(rest)
+                return _printed(distill_command, rest)
             case ["rank", *rest]:
                 from worker.repo.rank_command import rank_command
 
-                return rank_command(rest)
+                return _printed(rank_command, rest)
     except (SettingsWrong, LedgerError, KeyRefused) as refused:
         print(refused, file=sys.stderr)  # noqa: T201 (for the one who starts it)
         return REFUSED
     print(USAGE, file=sys.stderr)  # noqa: T201 (for the one who starts it)
     return REFUSED
+
+
+def _printed(command: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:
+    """The command's exit code. What the terminal has no sign for is escaped; a reader that leaves ends it quietly."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = command(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its end, and nobody is there to read that either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return REFUSED
+    return code
 
 
 def run_belt(belt: Belt) -> int:

@@ -22,6 +22,8 @@ OTHER_CHARACTERS = 30_000
 """Each side has its own room: nobody can push a maintainer's words out by writing much."""
 
 MOST_ASKED_ABOUT = 30
+MOST_HIDDEN = 60
+"""Hidden pieces that are told one by one: anybody may comment, and nobody makes a plan unreadable by it."""
 _LIKELY = {"OWNER": 0, "MEMBER": 1, "COLLABORATOR": 1, "CONTRIBUTOR": 2}
 
 
@@ -61,6 +63,9 @@ def read_conversation(reader: Reader, comments: Sequence[CommentView], policy: P
     told, left_out = _newest(remarks)
     if unasked:
         left_out.append(f"Of {unasked} more people GitHub was not asked whether they may decide; their words are data.")
+    if len(hidden) > MOST_HIDDEN:
+        more = len(hidden) - MOST_HIDDEN
+        hidden = [*hidden[:MOST_HIDDEN], f"{more:,} more hidden pieces of text were removed from comments."]
     return Conversation(tuple(told), tuple(left_out), tuple(hidden))
 
 

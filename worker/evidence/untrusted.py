@@ -145,7 +145,8 @@ _TARGET = r"(?:<[^<>\n]*>|[^\s()<>]*(?:\([^\s()]*\)[^\s()]*)*)"
 _COMMENT = re.compile(r"<!--(.*?)(?:-->|\Z)", re.DOTALL)
 _UNSEEN_BLOCK = re.compile(r"<!\[CDATA\[(.*?)(?:\]\]>|\Z)|<\?(.*?)(?:\?>|\Z)|<!([A-Za-z].*?)(?:>|\Z)", re.DOTALL)
 _IMAGE = re.compile(rf"!\[({_LABEL})\](?=[(\[])")
-_LINK_TITLE = re.compile(rf"(\]\(\s*{_TARGET})\s+({_TITLE})\s*\)")
+# A target takes all blanks before it for good: nothing is tried twice, however many there are.
+_LINK_TITLE = re.compile(rf"(\]\(\s*+{_TARGET})(?:\s++|(?<=\s))({_TITLE})\s*\)")
 _DEFINITION = re.compile(
     rf"^ {{0,3}}\[(?!\^)({_LABEL})\]:[ \t]*\n?[ \t]*(\S+)(?:[ \t]*\n?[ \t]*({_TITLE}))?[ \t]*$", re.MULTILINE
 )

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from app.core.paths import shown
 from worker.repo.clone import Clone, NoClone
 from worker.repo.ranking.issue import IssueText
 from worker.repo.ranking.ranking import Ranked, rank
@@ -45,7 +46,11 @@ def rank_command(words: Sequence[str]) -> int:
         return NOT_FOUND
     with tempfile.TemporaryDirectory(prefix="countersign-rank-") as folder, Snapshot(clone, commit) as snapshot:
         kept: Path = asked.cache or Path(folder)
-        cache = IndexCache(kept / "index.db", SymbolCache(kept / "symbols.db"))
+        try:
+            cache = IndexCache(kept / "index.db", SymbolCache(kept / "symbols.db"))
+        except OSError as unmade:
+            sys.stderr.write(f"{kept} cannot hold a cache: {unmade.strerror}.\n")
+            return NOT_FOUND
         for number, place in enumerate(rank(issue, snapshot, cache, asked.top), 1):
             sys.stdout.write(line_of(number, place) + "\n")
     return 0
@@ -60,5 +65,4 @@ def issue_in(text: str) -> IssueText:
 def line_of(number: int, place: Ranked) -> str:
     """One line: place, score, path, reason, definitions."""
     symbols = f"  [{', '.join(place.symbols)}]" if place.symbols else ""
-    path = place.path.encode("utf-8", "backslashreplace").decode()
-    return f"{number:>3}  {place.score:6.2f}  {path}  {place.reason}{symbols}"
+    return f"{number:>3}  {place.score:6.2f}  {shown(place.path)}  {shown(place.reason + symbols)}"

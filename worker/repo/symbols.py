@@ -20,6 +20,8 @@ _CACHE_FORM = 1
 """Counted up when what is extracted changes, so that older results are not used."""
 
 _MAX_CACHE_BYTES = 256_000_000
+_LONGEST_NAME = 600
+"""Characters of a name with the names around it: nesting must not make more text than the file has."""
 
 _FUNCTIONS = {"function", "method", "constructor", "macro"}
 
@@ -143,7 +145,8 @@ def _walk(language: str, root: "Node") -> Iterator[Symbol]:
             yield Symbol(whole, kind, node.start_point.row + 1, node.end_point.row + 1)
             if kind in _FUNCTIONS or kind == "value":
                 continue
-            around = whole
+            # What stands deeper than names are told is named below the last that is.
+            around = whole if len(whole) <= _LONGEST_NAME else around
         elif kind in _FUNCTIONS or node.type in ("lambda", "arrow_function", "function_expression"):
             continue
         stack.extend((child, around) for child in reversed(node.named_children))

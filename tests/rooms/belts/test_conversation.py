@@ -8,7 +8,7 @@ import pytest
 
 from app.core.policy import Policy
 from tests.rooms.github.conftest import FAST, WHEN, Answer, Wire, open_wire
-from worker.belts.conversation import MOST_ASKED_ABOUT, Conversation, read_conversation
+from worker.belts.conversation import MOST_ASKED_ABOUT, MOST_HIDDEN, Conversation, read_conversation
 from worker.github.connection import InstallationToken, connect
 from worker.github.errors import GitHubError
 from worker.github.reader import Reader
@@ -65,6 +65,13 @@ def test_a_person_is_asked_about_once_and_every_comment_of_theirs_counts(told, w
     )
     assert deciders(found) == ["One.", "Three."] and [one.text for one in found.remarks] == ["One.", "Two.", "Three."]
     assert sorted(asked_about(wire)) == ["max", "rita"]
+
+
+def test_whoever_hides_very_much_does_not_fill_the_plan_with_what_was_hidden(told):
+    much = "".join(f"<!-- order {number} -->\n" for number in range(30))
+    found = told(*(comment(number, "max", much) for number in range(1, 11)))
+    assert len(found.hidden) == MOST_HIDDEN + 1
+    assert "order 0" in found.hidden[0] and found.hidden[-1].startswith("240 more hidden pieces")
 
 
 def test_an_association_gives_no_say_and_takes_none(told, wire):

@@ -1,7 +1,11 @@
 """What is true of every view, whatever the output is."""
 
 import json
+import os
 import re
+import subprocess
+import sys
+import time
 import tracemalloc
 from collections.abc import Iterator
 from itertools import pairwise
@@ -160,6 +164,25 @@ def test_of_marks_of_one_sort_the_first_and_the_last_are_kept_and_no_more():
     assert 100 < len(kept) < 130
 
 
+def test_json_that_is_nested_without_end_is_not_laid_out_as_blanks():
+    lines = laid_out('{"a":' * 20_000 + "1" + "}" * 20_000)
+    assert len(lines) > 20_000 and max(map(len, lines)) < 200
+
+
+@pytest.mark.parametrize(
+    ("hint", "line"),
+    [
+        ("", "".join(f"{number} " + "error " * 20_000 + "\n" for number in range(4))),
+        ("jest", "Tests:" + "\t" * 200_000 + "x"),
+        ("cargo", "x\n" + " " * 200_000 + "x"),
+    ],
+)
+def test_a_line_that_rules_go_over_again_and_again_is_not_slow(hint, line):
+    began = time.process_time()
+    distill(hint, line, 2_000)
+    assert time.process_time() - began < 10
+
+
 def test_a_line_without_an_end_is_held_in_bounded_memory():
     text, most = peak(b"x" * 100_000 for _ in range(80))
     assert most < 12 * PIECE
@@ -180,6 +203,21 @@ def test_the_command_prints_the_view_of_a_file(tmp_path, capsys):
     told = capsys.readouterr().out
     assert "KeyError: 'qty'" in told and f"whole output: {file}" in told
     assert len(told) <= 301
+
+
+def test_the_command_escapes_what_the_terminal_has_no_sign_for_and_ends_when_nobody_reads(tmp_path):
+    file = tmp_path / "out.log"
+    file.write_text("KeyError: 'prix en €'\n")
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "ascii", "PATH": os.environ["PATH"]}
+    words = [sys.executable, "-m", "worker.main", "distill", str(file)]
+    asked = {"env": environment, "stderr": subprocess.PIPE}
+    shown = subprocess.run(words, stdout=subprocess.PIPE, check=False, **asked)
+    assert (shown.returncode, shown.stdout) == (0, b"KeyError: 'prix en \\u20ac'\n")
+    reading, writing = os.pipe()
+    os.close(reading)
+    unread = subprocess.run(words, stdout=writing, check=False, **asked)
+    os.close(writing)
+    assert (unread.returncode, unread.stderr) == (2, b"")
 
 
 @pytest.mark.parametrize(("words", "code"), [(["nowhere.log"], 1), (["nowhere.log", "--chars", "10"], 2)])

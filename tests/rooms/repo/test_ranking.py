@@ -1,5 +1,7 @@
 """The list as a whole, over real git objects: order, reasons, definitions, and what is read again."""
 
+import os
+
 import pytest
 
 from worker.main import main
@@ -225,6 +227,17 @@ def test_a_working_folder_is_a_clone_too_and_other_folders_are_none(origin, tmp_
         assert snapshot.read("shop/cli.py") == SHOP["shop/cli.py"]
     with pytest.raises(NoClone):
         Clone(tmp_path)
+
+
+def test_names_and_messages_of_any_bytes_are_ranked_and_told_in_one_line(origin, tmp_path, capsys):
+    odd = os.fsdecode(b"shop/\xff\xfe\x1b[31m.py")
+    commit = origin.commit({odd: b"def odd(): pass\n"}, "\x01\udcff\x02odd\x02odd")
+    (tmp_path / "issue.md").write_text("odd is wrong")
+    words = ["--repo", str(origin.directory), "--commit", commit, "--issue", str(tmp_path / "issue.md")]
+    assert main(["rank", *words]) == 0
+    assert "shop/\\xff\\xfe\\u001b[31m.py" in capsys.readouterr().out
+    assert main(["rank", *words, "--cache", str(tmp_path / "issue.md")]) == 1
+    assert capsys.readouterr().err.endswith(" cannot hold a cache: File exists.\n")
 
 
 def test_the_first_line_of_a_file_is_the_title():

@@ -35,6 +35,12 @@ def test_the_definitions_of_each_language_are_found_in_order(path):
     assert " ".join(symbol.name for symbol in extract(language_of(path), source.encode())) == names
 
 
+def test_names_of_what_is_nested_without_end_stay_short():
+    found = extract("rust", b"mod a{" * 3_000 + b"}" * 3_000)
+    assert len(found) == 3_000 and found[1].name == "a.a"
+    assert max(len(one.name) for one in found) < 1_000
+
+
 def test_each_thread_has_a_parser_of_its_own():
     """Scouts parse side by side, and a parser works on one text at a time."""
     here = parser_of("python")

@@ -70,7 +70,9 @@ _CALM_WORDS = [
     "collecting",
     "-werror",
 ]
-_CALM = re.compile(r"\b(?:0|no) (?:error|fail|conflict)|(?:error|fail|skip)[a-z ]*[:=] ?0\b|\bok\b|[:=]\s*0$|^\s*[✓✔√]")
+_CALM = re.compile(
+    r"\b(?:0|no) (?:error|fail|conflict)|(?:error|fail|skip)[a-z ]{0,40}[:=] ?0\b|\bok\b|[:=]\s*0$|^\s*[✓✔√]"
+)
 
 
 def alarmed_lines(lines: list[str]) -> set[int]:

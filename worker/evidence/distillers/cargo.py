@@ -11,8 +11,8 @@ _RULES = re.compile(
     r"|(?P<open>warning(?:\[\w+\])?: )"
     r"|(?P<place>\s*(?:-->|:::) \S+:\d+:\d+)"
     r"|(?P<id>test \S.* FAILED$|    \w[\w:]*$)"
-    r"|(?P<message>\s*(?:left|right): |\s*= help: |help: |\s*\|?\s*(?:[-^]+ )+\S|\s*\|\s+\S*[-^]+ \S)"
-    r"|(?P<detail>\s*(?:\d+ )?\s*\| |\s*= note: |note: |\s*\d+ [-+~] )"
+    r"|(?P<message>\s*(?:left|right): |\s*= help: |help: |\s*+\|?\s*(?:[-^]+ )+\S|\s*\|\s+\S*[-^]+ \S)"
+    r"|(?P<detail>\s*+(?:\d+ )?\s*\| |\s*= note: |note: |\s*\d+ [-+~] )"
     r"|(?P<never>test \S.* (?:ok|ignored)$|\s*(?:Compiling|Downloaded|Downloading|Checking|Finished|Running"
     r"|Updating|Locking|Doc-tests|Blocking|Fresh|Adding) |\s*\|$|running \d+ tests?$|\s*\.\.\.$)"
 )

@@ -29,6 +29,8 @@ _RULERS = ("______", "======")
 _RULED = re.compile(r"^([_=])\1\1\1+(?= )|(?<= )([_=])\2\2\2+$")
 _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"?|[{}\[\],]|[^"{}\[\],]+')
 _JSON_LINE = 400
+_JSON_INDENT = 40
+"""Levels that are set in; deeper ones stand below one another, so that no nesting makes text of blanks."""
 _PROBE = 4_096
 
 
@@ -132,17 +134,21 @@ def laid_out(line: str) -> list[str]:
     depth, current = 0, ""
     for piece in _JSON_TOKEN.findall(stripped):
         if piece in ("{", "["):
-            lines.append("  " * depth + (current + piece).strip())
+            lines.append(_blanks(depth) + (current + piece).strip())
             depth, current = depth + 1, ""
         elif piece in ("}", "]"):
             if current.strip():
-                lines.append("  " * depth + current.strip())
+                lines.append(_blanks(depth) + current.strip())
             depth, current = max(depth - 1, 0), piece
         elif piece == ",":
-            lines.append("  " * depth + current.strip() + ",")
+            lines.append(_blanks(depth) + current.strip() + ",")
             current = ""
         else:
             current += piece
     if current.strip():
-        lines.append("  " * depth + current.strip())
+        lines.append(_blanks(depth) + current.strip())
     return lines
+
+
+def _blanks(depth: int) -> str:
+    return "  " * min(depth, _JSON_INDENT)

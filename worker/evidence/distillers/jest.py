@@ -7,7 +7,7 @@ from worker.evidence.distillers.marks import Kind, Mark, Role
 
 _TEST = re.compile(r"\s{0,4}● (.+)")
 _VERDICT = re.compile(
-    r"(?:Tests|Test Suites|Snapshots):\s+.*\d+ (?:total|failed|obsolete|written)|(?:Tests|Test Suites):\s"
+    r"(?:Tests|Test Suites|Snapshots):\s.*\d+ (?:total|failed|obsolete|written)|(?:Tests|Test Suites):\s"
 )
 _FILE = re.compile(r"(FAIL|PASS|RUNS)\s+\S+")
 _DIFF = re.compile(r"\s{4,}[-+] ")

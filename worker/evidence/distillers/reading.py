@@ -17,6 +17,8 @@ LONGEST_BLOCK = 3_000
 """Lines after which a failure's first line does not speak for what follows."""
 LINES_AFTER = 3
 """Lines after an alarm that are kept with it."""
+ASKED_CHARACTERS = 1_000
+"""Of a line; what it is stands at its beginning, and some rules take the square of a line's length."""
 LEAST_APART = 3
 """Lines within which a traceback belongs to the failing test named above it."""
 
@@ -100,8 +102,9 @@ class Reading:
         for line in batch:
             role = None
             if line and not line.isspace():
+                begun = line[:ASKED_CHARACTERS]
                 for ask in asked:
-                    role = ask(line)
+                    role = ask(begun)
                     if role is not None:
                         break
             roles.append(role)
@@ -145,7 +148,7 @@ class Reading:
         self._pool.add(mark)
 
     def _alarming(self, mark: Mark, before: str) -> None:
-        if is_calm(mark.line.lower()):
+        if is_calm(mark.line[:ASKED_CHARACTERS].lower()):
             if self._after:
                 self._following(mark)
             return

@@ -1,7 +1,6 @@
 """What the history says: commits whose words are the issue's, and files that change often."""
 
 import math
-import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,7 @@ _MOST_FILES = 12
 """A commit that touched more files says little of any of them."""
 
 _NUMBER = re.compile(r"(?:(?<![\w/])#|\bgh-|/(?:issues|pull)/)(\d{1,7})\b", re.IGNORECASE)
-_FORM = "past3"
+_FORM = "past4"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,14 +59,18 @@ def _read(git: Git, ids: Sequence[str]) -> dict[str, bytes]:
     except GitError:
         return {}
     found = {}
+    asked = {one.encode() for one in ids}
     for record in out.split(b"\x01")[1:]:
         pieces = record.split(b"\x02")
-        if len(pieces) != 3:
+        # A message may hold these signs as well; what it makes of them is no commit.
+        if len(pieces) != 3 or pieces[0] not in asked:
             continue
         said = pieces[1].decode("utf-8", "replace")[:2_000]
         stems = {part for name in NAME.findall(said) for part in parts(name)} - SILENT
         numbers = sorted({int(number) for number in _NUMBER.findall(said)})
-        files = tuple(os.fsdecode(name.strip(b"\n")) for name in pieces[2].split(b"\0") if name.strip(b"\n"))
+        names = [name.removeprefix(b"\n") for name in pieces[2].split(b"\0")]
+        # A name that is not UTF-8 cannot be kept; it still counts as one of the files.
+        files = tuple(name.decode("utf-8", "replace") for name in names if name)
         found[pieces[0].decode()] = msgspec.msgpack.encode((sorted(stems), files[: _MOST_FILES + 1], numbers))
     return found
 
