@@ -18,8 +18,9 @@ class Clone:
     def __init__(self, folder: Path) -> None:
         """Raises NoClone where there is no repository."""
         inner = folder / ".git"
-        directory = inner if inner.is_dir() else folder
-        if not (directory / "objects").is_dir() or not (directory / "HEAD").exists():
+        directory = inner if inner.is_dir() else _linked(inner) if inner.is_file() else folder
+        shared = directory / _text(directory / "commondir") if (directory / "commondir").is_file() else directory
+        if not (shared / "objects").is_dir() or not (directory / "HEAD").exists():
             raise NoClone(f"{folder} is no git repository.")
         self.git = Git(directory.resolve())
 
@@ -39,3 +40,12 @@ class Clone:
             return self.git.run("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").decode().strip()
         except GitError as error:
             raise KeyError(name) from error
+
+
+def _linked(file: Path) -> Path:
+    """Where the repository of a linked work tree or a submodule is (git-worktree(1), gitrepository-layout(5))."""
+    return file.parent / _text(file).removeprefix("gitdir:").strip()
+
+
+def _text(file: Path) -> str:
+    return file.read_text("utf-8", "surrogateescape")[:4096].strip()

@@ -1,6 +1,7 @@
 """The list as a whole, over real git objects: order, reasons, definitions, and what is read again."""
 
 import os
+import subprocess
 
 import pytest
 
@@ -238,6 +239,19 @@ def test_names_and_messages_of_any_bytes_are_ranked_and_told_in_one_line(origin,
     assert "shop/\\xff\\xfe\\u001b[31m.py" in capsys.readouterr().out
     assert main(["rank", *words, "--cache", str(tmp_path / "issue.md")]) == 1
     assert capsys.readouterr().err.endswith(" cannot hold a cache: File exists.\n")
+
+
+def test_a_linked_work_tree_is_a_clone_with_a_head_of_its_own(origin, tmp_path):
+    first, second = origin.commit(SHOP), origin.commit(SHOP | {"new.py": b"pass\n"})
+    words = ["git", "-C", str(origin.directory), "worktree", "add", "-q", "--detach", str(tmp_path / "linked"), first]
+    subprocess.run(words, check=True)
+    clone = Clone(tmp_path / "linked")
+    assert (clone.commit("HEAD"), clone.commit("main")) == (first, second)
+    with Snapshot(clone, second) as snapshot:
+        assert snapshot.read("new.py") == b"pass\n"
+    (tmp_path / "linked" / ".git").write_text("gitdir: ../nowhere\n")
+    with pytest.raises(NoClone):
+        Clone(tmp_path / "linked")
 
 
 def test_the_first_line_of_a_file_is_the_title():
