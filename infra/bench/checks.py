@@ -75,9 +75,9 @@ def fixes_in(file: Path) -> list[Fix]:
         one = json.loads(line)
         known = one.get("known_to_run")
         if known:
-            failing = tuple(known["fail_to_pass_here"])
-            # Some names of the data set end at their first blank.
-            whole = (test for test in one["pass_to_pass"] if test.endswith("]") == ("[" in test))
+            # Some names of the data set end at their first blank; then the whole function stands for its cases.
+            failing = tuple(dict.fromkeys(_function(test) for test in known["fail_to_pass_here"]))
+            whole = (test for test in one["pass_to_pass"] if test == _function(test))
             passing = tuple(test for test in whole if test not in failing)
             patches = one["gold_patch"], one["test_patch"]
             fixes.append(Fix(one["instance_id"], one["repo"], one["base_commit"], *patches, failing, passing))
@@ -114,9 +114,11 @@ def _why(fix: Fix, prover: Prover, changes: tuple[EditedFile, ...]) -> str:
     after = _runs(prover, plan, changes, When.AFTER)
     shown = checks_shown(plan.checks, _report(alone, after))
     if isinstance(shown, Refused):
-        return shown.reason[:160]
+        return f"{shown.reason[:160]} {_cause(after)}".strip()
     told = _failing(alone) - _failing(after)
-    if told != {name.partition(" ")[0] for name in fix.failing}:
+    if not all(any(_same(name, one) for one in fix.failing) for name in told) or not all(
+        any(_same(name, one) for name in told) for one in fix.failing
+    ):
         return f"failed before and passes after is told of {sorted(told)}"[:300]
     if failed := _failing(after):
         return f"still fails: {sorted(failed)}"[:300]
@@ -130,6 +132,25 @@ def _runs(prover: Prover, plan: Plan, changes: tuple[EditedFile, ...], when: Whe
     if isinstance(ran, Refused):
         raise _NotRun(ran.reason)
     return ran
+
+
+def _cause(runs: tuple[CheckRun, ...]) -> str:
+    """Why the first of them that failed did, in the runner's last words about an error."""
+    text = next((run.excerpt for run in runs if not run.passed()), "")
+    if "Name or service not known" in text or "Temporary failure in name resolution" in text:
+        return "It reaches for a host, and the box has no network."
+    errors = [line[1:].strip() for line in text.splitlines() if line.startswith("E ")]
+    return errors[-1][:160] if errors else ""
+
+
+def _function(test: str) -> str:
+    """The test's name; without its parameter where that is cut."""
+    return test if test.endswith("]") or "[" not in test else test.partition("[")[0]
+
+
+def _same(told: str, test: str) -> bool:
+    """Whether the runner's word is about this test: by its name, as one of its cases, or by a file it cannot read."""
+    return told in (test, test.partition(" ")[0], test.partition("::")[0]) or told.partition("[")[0] == test
 
 
 def _failing(runs: tuple[CheckRun, ...]) -> set[str]:
@@ -228,7 +249,7 @@ def summary(proved: Sequence[Proved]) -> Mapping[str, Any]:
         "median seconds, first": statistics.median([one.first_seconds for one in done] or [0.0]),
         "median seconds, repeated": statistics.median([one.repeated_seconds for one in done] or [0.0]),
         "why not": {one.name: one.why for one in proved if one.why},
-        "reasons": Counter(one.why.split(" (")[0] for one in proved if one.why),
+        "reasons": Counter(one.why[:60] for one in proved if one.why),
     }
 
 

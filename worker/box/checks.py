@@ -117,11 +117,20 @@ def command_for(check: NamedCheck, paths: tuple[str, ...], ground: Ground) -> Co
     return Command(words, _SECONDS, Profile.TEST, prepared.variables, tools, links=prepared.links)
 
 
+def _parts(argument: str, ground: Ground) -> list[str]:
+    """The path, and the names of tests below it. A parameter in brackets may hold colons of its own."""
+    if argument in ground.created or (ground.snapshot / argument).exists():
+        return [argument]
+    named, bracket, parameter = argument.partition("[")
+    parts = named.split("::")
+    return [*parts[:-1], f"{parts[-1]}{bracket}{parameter}"]
+
+
 def _refusal_of(argument: str, check: NamedCheck, ground: Ground) -> Refused | None:
-    """None when the argument names something in the tree; pytest's `path::name` is understood."""
-    text, *nodes = argument.split("::") if check.argv[: len(PYTEST)] == PYTEST else [argument]
+    """None when the argument names something in the tree; `path::name`, as pytest has it, is understood."""
+    text, *nodes = _parts(argument, ground)
     path = PurePosixPath(text)
-    bad_text = not text or any(ord(letter) < 32 or letter == "\\" for letter in argument)
+    bad_text = not text or "\\" in text or any(ord(letter) < 32 for letter in argument)
     if bad_text or text.startswith("-") or path.is_absolute() or ".." in path.parts or ".git" in path.parts:
         return Refused(f"{argument!r} is not a path inside the repository.")
     if any(_NODE.fullmatch(node) is None for node in nodes):

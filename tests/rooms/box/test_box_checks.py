@@ -22,6 +22,7 @@ CHECK = NamedCheck("pytest", PYTEST, PathArguments.ACCEPTED, "python")
 def ground(tmp_path: Path) -> Ground:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests" / "test_a.py").write_text("")
+    (tmp_path / "tests" / "odd::name.py").write_text("")
     (tmp_path / "outside").symlink_to("/etc")
     (tmp_path / "-x").write_text("")
     environment = CheckEnvironment(tmp_path / "made", PYTHON, ("/work/src", "/tools/0"), "d" * 64, ())
@@ -30,7 +31,11 @@ def ground(tmp_path: Path) -> Ground:
 
 @pytest.mark.parametrize(
     "path",
-    ["tests/test_a.py", "tests", "tests/test_new.py", "tests/test_a.py::test_x", "tests/test_a.py::C::test_x[1-a b]"],
+    [
+        *("tests/test_a.py", "tests", "tests/test_new.py"),
+        *("tests/test_a.py::test_x", "tests/test_a.py::C::test_x[1-a b]", "tests/test_a.py::test_x[http://[fe80::1]/]"),
+        *(r"tests/test_a.py::test_x[a\b]", "tests/odd::name.py"),
+    ],
 )
 def test_paths_of_the_tree_and_of_the_plan_are_taken(path: str, ground: Ground) -> None:
     command = command_for(CHECK, (path,), ground)
@@ -38,6 +43,12 @@ def test_paths_of_the_tree_and_of_the_plan_are_taken(path: str, ground: Ground) 
     assert command.argv == (*PYTEST, path) and command.profile is Profile.TEST
     assert command.environment == {"PYTHONPATH": "/work/src:/tools/0"}
     assert command.tools == (ground.environments[0].directory,)
+
+
+def test_a_check_of_the_repository_s_own_can_be_narrowed_to_one_test_as_well(ground: Ground) -> None:
+    own = NamedCheck("unit", ("bin/test",), PathArguments.ACCEPTED)
+    command = command_for(own, ("tests/test_a.py::test_x",), ground)
+    assert isinstance(command, Command) and command.argv == ("bin/test", "tests/test_a.py::test_x")
 
 
 @pytest.mark.parametrize(
