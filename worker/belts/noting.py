@@ -10,7 +10,7 @@ from worker.evidence.casefile import CaseFile
 from worker.evidence.notes import Edit, Standing
 from worker.evidence.observations import Observation
 from worker.model.words import Tool
-from worker.repo.reading import read_file, verify_citation
+from worker.repo.reading import plainly, read_file, verify_citation
 from worker.repo.snapshot import Snapshot
 
 KEPT_LINES = 30
@@ -88,7 +88,7 @@ def _kept(case: CaseFile, one: Mapping[str, Any], pad: Pad) -> CaseFile | Refuse
     if isinstance(lines, Refused):
         return lines
     # The first line of the answer names the place once more.
-    text = f"{' '.join(str(one['shows']).split())}\n{lines.partition(chr(10))[2]}"
+    text = f"{' '.join(str(one['shows']).split())}\n{plainly(lines).partition(chr(10))[2]}"
     if len(text) > KEPT_CHARACTERS:
         return Refused(f"{path}:{start}-{end} holds {len(text):,} characters.", "Keep the lines that decide.")
     seen = Observation(

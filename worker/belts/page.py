@@ -11,7 +11,7 @@ from app.core.run import Request
 from worker.belts.conversation import Conversation, Remark
 from worker.belts.reading_up import ReadUp
 from worker.box.checks import NamedCheck
-from worker.evidence.untrusted import fence, vouched
+from worker.evidence.untrusted import clean, fence, vouched
 from worker.repo.snapshot import Snapshot
 
 ADVICE_CHARACTERS = 6_000
@@ -31,7 +31,8 @@ def card(request: Request, read: ReadUp, snapshot: Snapshot, checks: tuple[Named
     top = sorted({shown(entry.path.split("/")[0]) + ("/" if "/" in entry.path else "") for entry in files})
     named = "\n".join(_check(check) for check in checks) or "- none was found"
     head = f"{request.repository}, branch {read.base_branch}, commit {read.base_commit}, {len(files):,} files."
-    return f"# Repository card\n\n{head}\nAt the top: {', '.join(top[:TOP_SHOWN])}\nChecks:\n{named}{_advice(snapshot)}"
+    names = fence("names at the top", ", ".join(top[:TOP_SHOWN]))
+    return f"# Repository card\n\n{head}\n{names}\nChecks:\n{named}{_advice(snapshot)}"
 
 
 def issue(request: Request, read: ReadUp, wish: str) -> str:
@@ -81,6 +82,8 @@ def _advice(snapshot: Snapshot) -> str:
     for path in ADVICE:
         entry = snapshot.entry(path)
         if entry is not None and entry.kind == "file" and entry.size < 200_000:
-            text = snapshot.read(path).decode("utf-8", "replace")[:ADVICE_CHARACTERS]
-            told.append(fence(f"advice file {path}", text))
+            cleaned = clean(snapshot.read(path).decode("utf-8", "replace"))
+            told.append(fence(f"advice file {path}", cleaned.text[:ADVICE_CHARACTERS]))
+            if cleaned.hidden:
+                told.append(f"{len(cleaned.hidden)} hidden pieces of text were removed from {path}.")
     return "\n\n" + "\n\n".join(told) if told else ""

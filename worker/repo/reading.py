@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Protocol
 
 from app.core.paths import shown
+from app.core.plan import made_visible
 from app.core.verdict import Allowed, Refused, Verdict
 from worker.repo.git import GitError
 from worker.repo.searching import Edited, Found, Hit, Query, Searchable, SearchRefused, search_edited
@@ -26,6 +27,7 @@ LISTED = 300
 HITS = 60
 CONTEXT = 5
 SYMBOLS = 200
+UNSEEN_TOLD = 8
 
 
 class Listed(Protocol):
@@ -48,6 +50,22 @@ class Quoting(Protocol):
 
 
 Answer = str | Refused
+
+
+def plainly(text: str) -> str:
+    """The text as a reader would see it: what nobody sees is written out by its number, much of it as a count.
+
+    For those who read and do not edit; an edit must find the very characters.
+    """
+    text = text.replace("\r\n", "\n")
+    if text.replace("\n", " ").replace("\t", " ").isprintable():
+        return text
+    parts: list[str] = []
+    for unseen, run in groupby(text, key=lambda each: made_visible(each) != each):
+        part = "".join(run)
+        much = unseen and len(part) > UNSEEN_TOLD
+        parts.append(f"[{len(part):,} characters that nobody sees]" if much else made_visible(part))
+    return "".join(parts)
 
 
 def list_files(tree: Listed, path: str = "", glob: str = "") -> Answer:
@@ -166,7 +184,8 @@ def verify_quote(tree: Tree, evidence: Quoting) -> Verdict:
     quote = (evidence.quote or "").replace("\r\n", "\n").strip("\n")
     if not quote.strip():
         return Refused(f"The quote of {place} is blank.")
-    if quote in "\n".join(lines[evidence.start - 1 : evidence.end]):
+    cited = "\n".join(lines[evidence.start - 1 : evidence.end])
+    if quote in cited or quote in plainly(cited):
         return Allowed()
     found = "\n".join(lines).find(quote)
     if found < 0:

@@ -9,6 +9,7 @@ from worker.model.words import Tool
 from worker.repo import past, reading
 from worker.repo.dependencies import dependency_files
 from worker.repo.edits import Overlay, StepEdits
+from worker.repo.reading import plainly
 from worker.repo.searching import Query
 from worker.repo.snapshot import Snapshot
 from worker.repo.symbols import SymbolCache
@@ -115,12 +116,18 @@ class ReadTools:
         every = self.every()
         return {name: every[name] for name in names}
 
+    def _told(self, answer: str | Refused) -> Answer | Failed:
+        """In a tree that is edited the very characters of it, elsewhere what a reader would see of them."""
+        text = str(answer)
+        text = text if self._edited is not None else plainly(text)
+        return Failed(text) if isinstance(answer, Refused) else Answer(text)
+
     def _list(self, asked: Mapping[str, object]) -> Answer | Failed:
-        return _told(reading.list_files(self._snapshot, _text(asked, "path"), _text(asked, "glob")))
+        return self._told(reading.list_files(self._snapshot, _text(asked, "path"), _text(asked, "glob")))
 
     def _read(self, asked: Mapping[str, object]) -> Answer | Failed:
         start, end = _number(asked, "start"), _number(asked, "end")
-        return _told(reading.read_file(self._tree, _text(asked, "path"), start, end, self._lines))
+        return self._told(reading.read_file(self._tree, _text(asked, "path"), start, end, self._lines))
 
     def _search(self, asked: Mapping[str, object]) -> Answer | Failed:
         query = Query(
@@ -134,28 +141,24 @@ class ReadTools:
         )
         wrong = query.refusal()
         context = _number(asked, "context") or 0
-        return _told(wrong if wrong is not None else reading.search(self._snapshot, self._edited, query, context))
+        return self._told(wrong if wrong is not None else reading.search(self._snapshot, self._edited, query, context))
 
     def _symbols(self, asked: Mapping[str, object]) -> Answer | Failed:
-        return _told(
+        return self._told(
             reading.symbols(self._tree, self._cache, self._snapshot, _text(asked, "path"), _text(asked, "name"))
         )
 
     def _history(self, asked: Mapping[str, object]) -> Answer | Failed:
-        return _told(past.history(self._snapshot, _text(asked, "path"), _lines(asked), _text(asked, "text")))
+        return self._told(past.history(self._snapshot, _text(asked, "path"), _lines(asked), _text(asked, "text")))
 
     def _dependency_files(self, asked: Mapping[str, object]) -> Answer | Failed:
-        return _told(dependency_files(self._tree, self._snapshot, _text(asked, "path"), _text(asked, "name")))
+        return self._told(dependency_files(self._tree, self._snapshot, _text(asked, "path"), _text(asked, "name")))
 
     def _blame(self, asked: Mapping[str, object]) -> Answer | Failed:
-        return _told(past.blame(self._snapshot, _text(asked, "path"), _lines(asked)))
+        return self._told(past.blame(self._snapshot, _text(asked, "path"), _lines(asked)))
 
     def _commit(self, asked: Mapping[str, object]) -> Answer | Failed:
-        return _told(past.commit(self._snapshot, _text(asked, "commit").strip().lower(), _text(asked, "path")))
-
-
-def _told(answer: str | Refused) -> Answer | Failed:
-    return Failed(str(answer)) if isinstance(answer, Refused) else Answer(answer)
+        return self._told(past.commit(self._snapshot, _text(asked, "commit").strip().lower(), _text(asked, "path")))
 
 
 def _text(asked: Mapping[str, object], name: str) -> str:
