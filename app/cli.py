@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 
 from app.packs import add_templates
+from app.rulings import add_policy
 from app.settings import SettingsWrong, environment, ledger_settings, made_data_dir
 
 ACTING = ("up", "worker", "mint", "beat", "distill", "rank")
@@ -59,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
         ("demo", "everything, with a GitHub look-alike, on a real package"),
     ):
         commands.add_parser(name, help=words, add_help=False)
-    schema = commands.add_parser("schema", help="the JSON Schema of a plan")
+    schema = commands.add_parser("schema", help="the JSON Schema of a plan, of a policy or of an operator's bounds")
+    schema.add_argument("of", nargs="?", choices=("plan", "policy", "bounds"), default="plan")
     schema.set_defaults(do=_schema)
     migrate = commands.add_parser("migrate", help="bring the ledger to this version")
     migrate.set_defaults(do=_migrate)
@@ -69,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="one run, fact by fact")
     show.add_argument("run")
     show.set_defaults(do=_show)
+    add_policy(commands.add_parser("policy", help="a repository's policy file: check it, or explain what it leads to"))
     add_templates(commands.add_parser("templates", help="the plan templates: list them, or diff, validate, scores"))
     return parser
 
@@ -84,10 +87,17 @@ def _out(line: str) -> None:
 
 
 def _schema(asked: argparse.Namespace) -> int:
-    from app.core.plan import PLAN_SCHEMA, Plan
+    from pydantic import BaseModel
 
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": PLAN_SCHEMA}
-    _out(json.dumps(schema | Plan.model_json_schema(by_alias=True), indent=2))
+    from app.core.bounds import BOUNDS_SCHEMA, Bounds
+    from app.core.plan import PLAN_SCHEMA, Plan
+    from app.core.policy import POLICY_SCHEMA, Policy
+
+    named: dict[str, tuple[str, type[BaseModel]]]
+    named = {"plan": (PLAN_SCHEMA, Plan), "policy": (POLICY_SCHEMA, Policy), "bounds": (BOUNDS_SCHEMA, Bounds)}
+    name, model = named[asked.of]
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": name}
+    _out(json.dumps(schema | model.model_json_schema(by_alias=True), indent=2))
     return 0
 
 
