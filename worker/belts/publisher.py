@@ -11,6 +11,7 @@ from app.core.digest import text_digest
 from app.core.effects import (
     LookUpAuthority,
     PlanSaying,
+    Purpose,
     React,
     ReplySaying,
     ReportSaying,
@@ -22,7 +23,7 @@ from app.core.effects import (
 from app.core.facts import AuthorityFound, Said
 from app.core.plan import Plan
 from app.core.report import Findings
-from app.core.run import PlanPart, Proposed, Reporting, State
+from app.core.run import Closed, PlanPart, Proposed, Reporting, State
 from worker.belts.landing import Told
 from worker.github.authority import Question, look_up
 from worker.github.commenter import Commenter, Smile
@@ -56,6 +57,8 @@ def find_authority(
     """The fact that decides what a person's word leads to. Raises `GitHubError`: no answer is no authority."""
     # A word is about the plan that stood when it was given, not about one that came while GitHub was being asked.
     stood = isinstance(state, Proposed) and state.proposal.version == effect.plan_version
+    # What failed is tried again by those who may approve it: then it is asked who owns what it touches.
+    failed = isinstance(state, Closed) and effect.purpose is Purpose.RETRY
     question = Question(
         request=state.request,
         purpose=effect.purpose,
@@ -64,7 +67,7 @@ def find_authority(
         source_id=effect.source_id,
         source_digest=effect.source_digest,
         argument=effect.argument,
-        proposal=state.proposal if stood and isinstance(state, Proposed) else None,
+        proposal=state.proposal if (stood or failed) and isinstance(state, Proposed | Closed) else None,
         bounds=bounds,
     )
     found = look_up(reader, question, now)
