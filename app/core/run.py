@@ -136,7 +136,6 @@ class ClosedReason(StrEnum):
     NOT_ALLOWED = "not_allowed"
     REJECTED = "rejected"
     EXPIRED = "expired"
-    SUPERSEDED = "superseded"
     CANCELLED = "cancelled"
     STALE = "stale"
     TOO_LARGE = "too_large"
