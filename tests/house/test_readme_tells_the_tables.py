@@ -14,7 +14,7 @@ README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
 def section(title: str) -> str:
     """The text below a heading, to the next one of its height or above."""
     text = README.partition(f"{title}\n")[2]
-    return re.split(rf"\n#{{2,{len(title.split(' ')[0])}}} ", text)[0]
+    return re.split(rf"\n#{{2,{len(title.split(' ', 1)[0])}}} ", text)[0]
 
 
 def first_cells(text: str) -> list[str]:
