@@ -173,7 +173,7 @@ def _approved_by(plan: Plan, approval: Approval, also: tuple[Approval, ...]) -> 
         f"Plan version {plan.version}, digest {code(approval.plan_digest)}, was approved by {by}, "
         f"on {code(plan.base_branch)} at {code(plan.base_commit[:12])}. "
         "The change was compared with the plan by code before it left the box."
-        f"{_by_rule(plan)}"
+        f"{_by_rule(plan)}{_amends(plan)}"
     )
 
 
@@ -187,6 +187,13 @@ def _yes(approval: Approval) -> str:
 
 def _by_rule(plan: Plan) -> str:
     return "" if plan.rule is None else " It was made by the plan's rule, without a model, as the plan lists it."
+
+
+def _amends(plan: Plan) -> str:
+    if plan.amends is None:
+        return ""
+    earlier, at = code(short(plan.amends.plan)), plan.amends.step
+    return f" It amends the approved plan {earlier}, since step {at} took more: {inline(plan.amends.why)}"
 
 
 def _checks(plan: Plan, report: Report) -> str:

@@ -8,11 +8,15 @@ from app.comments.markdown import block, code, code_block, details, inline
 from app.comments.places import WHOLE, cited
 from app.core.boxes import box
 from app.core.digest import short
-from app.core.plan import AnswerQuestion, Basis, Criterion, Estimate, Expectation, FileStep, MoveFile, Plan, Who
+from app.core.plan import AnswerQuestion, Basis, Check, Criterion, Estimate, Expectation, FileStep, MoveFile, Plan, Who
 from app.core.policy import Policy
 from app.core.rule import LiteralRule, RegexRule, Rule
 from app.core.run import Proposal
 
+_MUST = {
+    Expectation.PASSES: "must pass after the change",
+    Expectation.FAILS_BEFORE_PASSES_AFTER: "must fail without the fix and pass with it",
+}
 _DO = {"change": "Change", "create": "Create", "delete": "Delete", "move": "Move"}
 
 
@@ -107,14 +111,15 @@ def _steps(plan: Plan) -> str:
     questions = plan.questions()
     if questions:
         return "**Questions**\n\n" + "\n".join(_question(step) for step in questions)
-    return "**Steps**\n\n" + "\n".join(_step(step) for step in plan.file_steps())
+    return "**Steps**\n\n" + "\n".join(planned_step(step) for step in plan.file_steps())
 
 
 def _question(step: AnswerQuestion) -> str:
     return _with_more([f"{box(step.id)}** {inline(step.intent, WHOLE)}"], step, "answered when")
 
 
-def _step(step: FileStep) -> str:
+def planned_step(step: FileStep) -> str:
+    """A part of a list: what is done to which file, what is kept, and how one sees that it is done."""
     target = code(step.path, WHOLE)
     if isinstance(step, MoveFile):
         target += f" → {code(step.to, WHOLE)}"
@@ -137,18 +142,17 @@ def _with_more(lines: list[str], step: FileStep | AnswerQuestion, done: str) -> 
 def _checks(plan: Plan) -> str:
     if plan.questions():
         return ""
-    words = {
-        Expectation.PASSES: "must pass after the change",
-        Expectation.FAILS_BEFORE_PASSES_AFTER: "must fail without the fix and pass with it",
-    }
-    rows = [
-        f"- {code(check.name)}, {words[check.expect]}: {code(' '.join(check.argv), 300_000)}" for check in plan.checks
-    ]
+    rows = [planned_check(check) for check in plan.checks]
     if plan.no_test_because is not None:
         rows.append(f"- **no regression test**: {inline(plan.no_test_because, WHOLE)}")
     setup = [f"- first: {code(' '.join(words), 300_000)}" for words in plan.setup or ()]
     rows = [*setup, *rows]
     return "**Checks**, run by the box\n\n" + ("\n".join(rows) or "None: no command will show that the change works.")
+
+
+def planned_check(check: Check) -> str:
+    """A part of a list: the check, what it must show, and its whole command."""
+    return f"- {code(check.name)}, {_MUST[check.expect]}: {code(' '.join(check.argv), 300_000)}"
 
 
 def _lists(plan: Plan) -> list[str]:

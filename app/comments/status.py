@@ -33,6 +33,9 @@ def _needs_input(state: NeedsInput) -> str:
 
 def _proposed(state: Proposed) -> str:
     plan = f"Plan version {state.proposal.version} ({code(short(state.proposal.digest))})"
+    amends = state.proposal.amends
+    if amends is not None:
+        plan += f", which amends version {amends.version} at step {amends.step},"
     if state.drafting:
         return f"{plan} stands; a revision is being made."
     if state.proposal.issue_changed:

@@ -11,6 +11,7 @@ from typing import Any
 from app.core import asking, dropping, going_on, working
 from app.core.effects import Effect
 from app.core.facts import (
+    AmendmentProposed,
     Answered,
     ApprovalVoided,
     AuthorityFound,
@@ -86,6 +87,7 @@ def _table() -> Mapping[tuple[type, type], Transition]:
         ((Wanted, Proposed), InputNeeded, working.input_needed),
         (_ANY, Said, working.said),
         ((Approved,), StepKept, going_on.step_kept),
+        ((Approved,), AmendmentProposed, going_on.amendment_proposed),
         ((Approved,), StepsDone, working.steps_done),
         ((Approved,), QuestionsAnswered, working.questions_answered),
         ((Approved,), ExecutionFailed, working.execution_failed),

@@ -128,7 +128,13 @@ def _one_more_approval(state: Proposed, found: f.AuthorityFound) -> Move:
     deciding = approval.model_copy(update={"expires_at": until})
     # A revision in the making is dropped, and its version number with it: the next wish must be a new effect.
     changes = {"policy": found.policy, "last_version": state.last_version + (1 if state.drafting else 0)}
-    approved = Approved(**(kept(state) | changes), proposal=state.proposal, approval=deciding, also=others)
+    approved = Approved(
+        **(kept(state) | changes),
+        proposal=state.proposal,
+        approval=deciding,
+        also=others,
+        work=state.proposal.work(),
+    )
     key = execute_key(deciding)
     return Move(approved, (status(f"approved:{key}"), Execute(key=key, plan_digest=state.proposal.digest)))
 

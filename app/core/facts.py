@@ -251,6 +251,26 @@ class StepKept(_Fact):
     """Since the step before it was kept, earlier attempts at this one included."""
 
 
+class AmendmentProposed(_Fact):
+    """The executor found that the approved plan takes more than it says; its next version is on offer."""
+
+    kind: Literal["amendment_proposed"] = "amendment_proposed"
+    plan_digest: Sha256
+    """Of the plan that is amended."""
+    execution: str
+    """Key of the effect under which it was carried out so far."""
+    version: int
+    digest: Sha256
+    step: int
+    why: str
+    paths: tuple[RepoPath, ...]
+    report_ref: Sha256
+    """What was done so far."""
+    expires_at: datetime
+    spent: Spent = Spent()
+    """Since the last step was kept."""
+
+
 class StepsDone(_Fact):
     """The executor carried out every step, the patch is inside the plan, and the checks were run by the box."""
 
@@ -360,6 +380,7 @@ Fact = Annotated[
     | InputNeeded
     | Said
     | StepKept
+    | AmendmentProposed
     | StepsDone
     | QuestionsAnswered
     | ExecutionFailed

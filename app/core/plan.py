@@ -244,6 +244,14 @@ class ModelPins(PlanPart):
     reviewer: str
 
 
+class Amends(PlanPart):
+    """Which plan this one amends, at which step, and why; all that it does not add is that plan's, to the letter."""
+
+    plan: Sha256
+    step: Annotated[int, Field(ge=1, le=999)]
+    why: Words
+
+
 class Plan(PlanPart):
     """The contract. The executor can do nothing that it does not say."""
 
@@ -278,6 +286,7 @@ class Plan(PlanPart):
     estimate: Estimate | None = None
     setup: Annotated[tuple[CommandWords, ...], Field(min_length=1, max_length=20)] | None = None
     """What runs first, with `hosts` in reach, to make what the checks need; no shell reads it."""
+    amends: Amends | None = None
 
     @model_validator(mode="after")
     def _ids_rise(self) -> "Plan":

@@ -65,6 +65,44 @@ class Narrowing(Part):
     """Whether the comment is to count as an approval of what is left, as the policy said then."""
 
 
+class KeptStep(Part):
+    """A step that was carried out and verified."""
+
+    id: int
+    files_ref: Sha256
+    """Every file that differs from the base after it, whichever step changed it."""
+    notes: tuple[str, ...] = ()
+    """What the report will say of it."""
+    nothing_to_do: str = ""
+    """Why it left no change of its own in its path, as code saw it."""
+
+
+class KeptWork(Part):
+    """What is kept of an execution under way, so that the next attempt goes on from there."""
+
+    steps: tuple[KeptStep, ...] = ()
+    """In the order in which they were carried out, which is the plan's."""
+    spent: Spent = Spent()
+    """What the execution has cost so far; it is in the run's sum."""
+
+
+class Amended(Part):
+    """The approved plan that an offer amends, and what was done of it."""
+
+    version: int
+    digest: Sha256
+    comment_id: int | None
+    """The comment that shows it."""
+    step: int
+    why: str
+    work: KeptWork
+    """Goes over into the amended plan, which holds those steps to the letter."""
+    report_ref: Sha256
+    """The report of that work, with its patch."""
+    versions: tuple[int, ...]
+    """All versions that the offer rests on, the oldest first: with its own difference they are the whole plan."""
+
+
 class Proposal(Part):
     """A plan on offer."""
 
@@ -86,6 +124,12 @@ class Proposal(Part):
     """Every path that the plan's steps name; None where that was not recorded."""
     narrowing: Narrowing | None = None
     """How it came of an earlier version, where code made it by dropping steps."""
+    amends: Amended | None = None
+    """What it amends, where it is an amendment."""
+
+    def work(self) -> KeptWork:
+        """What is done of it when it is approved: nothing, but for an amendment."""
+        return KeptWork() if self.amends is None else self.amends.work
 
 
 class ApprovalSource(StrEnum):
@@ -149,6 +193,8 @@ class _State(Part):
     """The policy that let the label through; read again at each decision."""
     spent: Spent = Spent()
     last_version: int = 0
+    amendments: int = 0
+    """How many were proposed so far."""
     status_comment_id: int | None = None
     resumed: int = 0
     """How often the run was taken up again after its end."""
@@ -180,27 +226,6 @@ class Proposed(_State):
     """The dropping of steps for which the next version is being made."""
 
 
-class KeptStep(Part):
-    """A step that was carried out and verified."""
-
-    id: int
-    files_ref: Sha256
-    """Every file that differs from the base after it, whichever step changed it."""
-    notes: tuple[str, ...] = ()
-    """What the report will say of it."""
-    nothing_to_do: str = ""
-    """Why it left no change of its own in its path, as code saw it."""
-
-
-class KeptWork(Part):
-    """What is kept of an execution under way, so that the next attempt goes on from there."""
-
-    steps: tuple[KeptStep, ...] = ()
-    """In the order in which they were carried out, which is the plan's."""
-    spent: Spent = Spent()
-    """What the execution has cost so far; it is in the run's sum."""
-
-
 class Approved(_State):
     """A person approved exactly this plan; the executor may work."""
 
@@ -212,7 +237,7 @@ class Approved(_State):
     also: tuple[Approval, ...] = ()
     """Who approved before, where it took more than one; `approval` is the one that decided."""
     work: KeptWork = KeptWork()
-    """What was done under this approval; it is of no use to any other."""
+    """What was done under this approval, and before it where it is of an amendment; no other approval counts it."""
 
 
 class Built(_State):

@@ -9,14 +9,14 @@ from sqlalchemy import Row, select
 
 from app.core.budget import Spent
 from app.core.estimate import PastRun
-from app.core.facts import ExecutionFailed, PlanDrafted, QuestionsAnswered, StepKept, StepsDone
+from app.core.facts import AmendmentProposed, ExecutionFailed, PlanDrafted, QuestionsAnswered, StepKept, StepsDone
 from app.ledger.engine import OnDatabase
 from app.ledger.schema import facts, plans, runs
 from app.ledger.written import fact_read
 
 MOST_PAST_RUNS = 200
 _MOST_FACTS = 8_000
-_KINDS = ("plan_drafted", "step_kept", "steps_done", "questions_answered", "execution_failed")
+_KINDS = ("plan_drafted", "step_kept", "amendment_proposed", "steps_done", "questions_answered", "execution_failed")
 
 
 class History(OnDatabase):
@@ -50,8 +50,10 @@ def _past(told: Iterable[Row[Any]], template: str) -> Iterator[tuple[str, PastRu
             fact = fact_read(row.body)
             if isinstance(fact, PlanDrafted) and fact.template is not None and fact.template.name == template:
                 of_template.add(fact.digest)
-            if isinstance(fact, StepKept):
+            if isinstance(fact, StepKept | AmendmentProposed):
                 kept = kept.plus(fact.spent)
+            if isinstance(fact, AmendmentProposed) and fact.plan_digest in of_template:
+                of_template.add(fact.digest)
             if not isinstance(fact, StepsDone | QuestionsAnswered | ExecutionFailed):
                 continue
             spent, kept = fact.spent.plus(kept), Spent()

@@ -12,7 +12,7 @@ from sqlalchemy import Row, Select, delete, insert, select, update
 
 from app.core.budget import Spent
 from app.core.digest import canonical
-from app.core.facts import PlanDrafted
+from app.core.facts import AmendmentProposed, PlanDrafted
 from app.core.plan import Plan
 from app.core.span import Minted, Span
 from app.ledger.engine import OnDatabase
@@ -38,13 +38,14 @@ class Plans(OnDatabase):
         return digest
 
     def plan(self, run: str, version: int) -> Plan | None:
-        """The plan of this version: the one that was recorded as drafted, else the newest that was kept."""
-        drafted = select(facts.c.body).where(facts.c.run_id == run, facts.c.kind == "plan_drafted")
+        """The plan of this version: the one that was recorded as drafted or proposed, else the newest that was kept."""
+        offers = facts.c.kind.in_(("plan_drafted", "amendment_proposed"))
+        drafted = select(facts.c.body).where(facts.c.run_id == run, offers)
         kept = select(plans.c.digest).where(plans.c.run_id == run, plans.c.version == version)
         with self._database.reading() as connection:
             for body in connection.scalars(drafted):
                 fact = fact_read(body)
-                if isinstance(fact, PlanDrafted) and fact.version == version:
+                if isinstance(fact, PlanDrafted | AmendmentProposed) and fact.version == version:
                     digest: str | None = fact.digest
                     break
             else:

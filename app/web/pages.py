@@ -12,7 +12,7 @@ from fastapi import Depends, FastAPI, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from pydantic import BaseModel
 
-from app.core.facts import PlanDrafted
+from app.core.facts import AmendmentProposed, PlanDrafted
 from app.core.issue import GHOST, Person
 from app.core.plan import Plan
 from app.ledger.errors import LedgerCorrupt, LedgerError
@@ -125,18 +125,18 @@ def _add_for_people(pages: FastAPI, told: Told, templates: jinja2.Environment) -
 class _Drafted:
     """A plan as it was drafted. Without `plan` there is only `trouble`, a sentence."""
 
-    fact: PlanDrafted
+    fact: PlanDrafted | AmendmentProposed
     plan: Plan | None
     trouble: str = ""
 
 
 def _plans(ledger: Ledger, view: RunView) -> list[_Drafted]:
     """The drafted plans, newest first. What was tampered with is not shown as a plan."""
-    facts = [each.fact for each in reversed(view.facts) if isinstance(each.fact, PlanDrafted)]
+    facts = [each.fact for each in reversed(view.facts) if isinstance(each.fact, PlanDrafted | AmendmentProposed)]
     return [_plan(ledger, fact) for fact in facts]
 
 
-def _plan(ledger: Ledger, fact: PlanDrafted) -> _Drafted:
+def _plan(ledger: Ledger, fact: PlanDrafted | AmendmentProposed) -> _Drafted:
     try:
         plan = ledger.plan_by_digest(fact.digest)
     except LedgerCorrupt as trouble:

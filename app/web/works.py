@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from app.core.facts import ExecutionFailed, StepsDone
+from app.core.facts import AmendmentProposed, ExecutionFailed, StepsDone
 from app.core.report import Report
 from app.ledger.errors import LedgerCorrupt
 from app.ledger.outcomes import RunView
@@ -16,7 +16,7 @@ from app.ledger.store import Ledger
 class Work:
     """One execution's report. Without `report` there is only `trouble`, a sentence."""
 
-    fact: StepsDone | ExecutionFailed
+    fact: StepsDone | ExecutionFailed | AmendmentProposed
     report: Report | None
     trouble: str = ""
 
@@ -24,7 +24,8 @@ class Work:
 def works(ledger: Ledger, view: RunView) -> list[Work]:
     """The executions that left a report, newest first."""
     facts = [each.fact for each in reversed(view.facts)]
-    return [_work(ledger, fact) for fact in facts if isinstance(fact, StepsDone | ExecutionFailed) and fact.report_ref]
+    left = [fact for fact in facts if isinstance(fact, StepsDone | ExecutionFailed | AmendmentProposed)]
+    return [_work(ledger, fact) for fact in left if fact.report_ref]
 
 
 def kept(ledger: Ledger, view: RunView, reference: str) -> bytes | None:
@@ -41,7 +42,7 @@ def _named(found: list[Work]) -> Iterator[str]:
             yield from (run.output_ref for run in work.report.runs)
 
 
-def _work(ledger: Ledger, fact: StepsDone | ExecutionFailed) -> Work:
+def _work(ledger: Ledger, fact: StepsDone | ExecutionFailed | AmendmentProposed) -> Work:
     try:
         content = ledger.artifact(fact.report_ref)
     except LedgerCorrupt as trouble:

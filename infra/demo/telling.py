@@ -2,6 +2,7 @@
 
 from app.core.digest import short
 from app.core.facts import (
+    AmendmentProposed,
     AuthorityFound,
     CommandGiven,
     DraftOpened,
@@ -49,6 +50,8 @@ def _words(fact: Fact) -> str:  # noqa: PLR0912 (one line for each kind)
             return f"{fact.person.login} put a 👍 on the plan."
         case StepKept():
             return f"Step {fact.kept.id} is done and kept."
+        case AmendmentProposed():
+            return f"Step {fact.step} takes more than the plan says; version {fact.version} is on offer: {fact.why}"
         case StepsDone():
             return "Every step is done, and the checks showed what the plan promised. No write token existed so far."
         case ExecutionFailed() | PublishFailed():

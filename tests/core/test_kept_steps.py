@@ -1,16 +1,24 @@
 """What is kept of an execution: for one approval, once for each step, and with its cost in the run's sum."""
 
 import random
+from datetime import timedelta
 from decimal import Decimal
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core import facts as f
 from app.core.effects import Effect, Execute, Purpose
-from app.core.run import Approved, KeptWork, Proposed, State
+from app.core.going_on import MOST_AMENDMENTS
+from app.core.run import Approved, Closed, ClosedReason, KeptWork, Proposed, State, grant_of
 from tests.core.test_advance_table import Life
-from tests.fakes.facts import World, kept_step, lived
+from tests.fakes.facts import MIRA, START, World, amendment, drafted, kept_step, lived, sha
+
+
+@pytest.fixture
+def life() -> Life:
+    return Life()
 
 
 def approved(life: Life) -> tuple[str, str]:
@@ -21,8 +29,7 @@ def approved(life: Life) -> tuple[str, str]:
     return life.state.proposal.digest, key
 
 
-def test_each_step_is_kept_once_and_its_cost_is_in_the_sum() -> None:
-    life = Life()
+def test_each_step_is_kept_once_and_its_cost_is_in_the_sum(life: Life) -> None:
     life.proposed()
     digest, key = approved(life)
     before = life.state.spent.usd if life.state else Decimal(0)
@@ -34,8 +41,7 @@ def test_each_step_is_kept_once_and_its_cost_is_in_the_sum() -> None:
     assert life.state.work.spent.usd == life.state.spent.usd - before == Decimal("0.20")
 
 
-def test_a_step_of_another_approval_or_plan_counts_for_nothing() -> None:
-    life = Life()
+def test_a_step_of_another_approval_or_plan_counts_for_nothing(life: Life) -> None:
     life.proposed()
     digest, key = approved(life)
     life.refuses(kept_step("f" * 64, key, 1, life.now()))
@@ -64,3 +70,119 @@ def _sum_holds(world: World, before: State | None, _owed: tuple[Effect, ...]) ->
 @settings(max_examples=100, deadline=None)
 def test_no_money_is_lost_and_no_step_kept_twice_whatever_happens(seed: int) -> None:
     lived(random.Random(seed).choice, 60, witness=_sum_holds)
+
+
+def amended(life: Life) -> str:
+    """An approved plan of which one more step is kept is amended; the amended plan's digest."""
+    digest, key = approved(life)
+    assert isinstance(life.state, Approved)
+    life.tell(kept_step(digest, key, len(life.state.work.steps) + 1, life.now()))
+    version = life.state.last_version + 1 if life.state else 0
+    life.tell(amendment(digest, key, version, life.now()))
+    life.post(version)
+    assert isinstance(life.state, Proposed)
+    return life.state.proposal.digest
+
+
+def test_an_amendment_waits_for_an_approval_of_its_own_and_goes_on_behind_what_is_kept(life: Life) -> None:
+    life.proposed()
+    digest = amended(life)
+    assert isinstance(life.state, Proposed)
+    assert (life.state.proposal.version, life.state.last_version, life.state.amendments) == (2, 2, 1)
+    assert grant_of(life.state, life.now()) is None
+    life.decide(Purpose.APPROVE, plan_version=1)
+    assert isinstance(life.state, Proposed)
+    life.decide(Purpose.APPROVE)
+    assert isinstance(life.state, Approved)
+    assert life.state.approval.plan_digest == digest
+    assert [one.id for one in life.state.work.steps] == [1]
+    assert life.state.work.spent.usd == Decimal("0.15")
+
+
+def test_work_after_an_amendment_is_not_kept_beyond_its_approval_but_the_work_before_it_is(life: Life) -> None:
+    life.proposed()
+    digest = amended(life)
+    _, key = approved(life)
+    life.tell(kept_step(digest, key, 2, life.now()))
+    life.void()
+    approved(life)
+    assert isinstance(life.state, Approved)
+    assert [one.id for one in life.state.work.steps] == [1]
+
+
+def test_an_amendment_of_another_approval_or_version_counts_for_nothing(life: Life) -> None:
+    life.proposed()
+    digest, key = approved(life)
+    life.refuses(amendment(digest, "execute:other", 2, life.now()))
+    life.refuses(amendment("f" * 64, key, 2, life.now()))
+    life.refuses(amendment(digest, key, 3, life.now()))
+    life.tell(amendment(digest, key, 2, life.now()))
+    life.refuses(amendment(digest, key, 3, life.now()))
+
+
+def test_a_third_amendment_ends_the_run_with_what_is_done_and_what_it_takes(life: Life) -> None:
+    life.proposed()
+    for _ in range(MOST_AMENDMENTS):
+        amended(life)
+    digest, key = approved(life)
+    life.tell(amendment(digest, key, life.state.last_version + 1 if life.state else 0, life.now()))
+    assert isinstance(life.state, Closed)
+    assert life.state.reason is ClosedReason.FAILED
+    assert "amended 2 times" in life.state.words and life.state.report_ref == sha("report so far")
+
+
+@pytest.mark.parametrize("way", [Purpose.REJECT, Purpose.CANCEL, "time", "closed", "unlabelled", "unposted"])
+def test_however_an_open_amendment_ends_what_is_done_stays_named(life: Life, way: str) -> None:
+    life.proposed()
+    amended(life)
+    at = life.now()
+    match way:
+        case Purpose.REJECT | Purpose.CANCEL:
+            life.decide(Purpose(way))
+        case "time":
+            life.tell(f.Expired(at=START + timedelta(days=30)))
+        case "closed":
+            life.tell(f.IssueEnded(at=at, how=f.IssueEnd.CLOSED, person=MIRA))
+        case "unlabelled":
+            life.tell(f.LabelRemoved(at=at, person=MIRA))
+        case _:
+            life.tell(f.EffectAbandoned(at=at, effect="say", key="plan-comment:2", reason="It is too long."))
+    assert isinstance(life.state, Closed)
+    assert life.state.report_ref == sha("report so far")
+
+
+def test_a_revision_of_an_amendment_is_a_plan_of_its_own_and_a_failed_one_leaves_it_on_offer(life: Life) -> None:
+    life.proposed()
+    amended(life)
+    life.decide(Purpose.REVISE)
+    life.tell(f.PlanNotPossible(at=life.now(), version=3, reason="No."))
+    assert isinstance(life.state, Proposed) and life.state.proposal.amends is not None
+    life.decide(Purpose.REVISE)
+    life.tell(drafted(4, life.now()))
+    assert isinstance(life.state, Proposed) and life.state.proposal.amends is None
+    life.post(4)
+    approved(life)
+    assert isinstance(life.state, Approved) and life.state.work == KeptWork()
+
+
+def _amended_as_allowed(world: World, before: State | None, owed: tuple[Effect, ...]) -> None:
+    """Nothing of an amendment is carried out unapproved, and there are never more than the limit."""
+    after = world.state
+    assert after is not None and after.amendments <= MOST_AMENDMENTS
+    if isinstance(world.facts[-1], f.AmendmentProposed):
+        assert isinstance(before, Approved)
+        assert not any(isinstance(effect, Execute) for effect in owed)
+        assert grant_of(after, world.clock) is None
+        if isinstance(after, Proposed):
+            assert after.proposal.amends is not None
+            assert after.proposal.amends.work.steps == before.work.steps
+            assert after.proposal.base_commit == before.proposal.base_commit
+            assert after.given == ()
+    if isinstance(after, Approved) and not isinstance(before, Approved):
+        assert after.work == after.proposal.work()
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=150, deadline=None)
+def test_whatever_happens_amendments_are_approved_one_by_one_and_few(seed: int) -> None:
+    lived(random.Random(seed).choice, 80, witness=_amended_as_allowed)

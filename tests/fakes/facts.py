@@ -141,6 +141,23 @@ def kept_step(digest: str, execution: str, step: int, at: datetime) -> f.StepKep
     return f.StepKept(at=at, plan_digest=digest, execution=execution, kept=kept, spent=cost)
 
 
+def amendment(digest: str, execution: str, version: int, at: datetime) -> f.AmendmentProposed:
+    """A further file is wanted; the offer stands for a week."""
+    return f.AmendmentProposed(
+        at=at,
+        plan_digest=digest,
+        execution=execution,
+        version=version,
+        digest=sha(f"plan {version}"),
+        step=2,
+        why="The word stands in another file too.",
+        paths=("src/sizes.py", "src/units.py"),
+        report_ref=sha("report so far"),
+        expires_at=at + timedelta(days=7),
+        spent=Spent(calls=1, usd=Decimal("0.05")),
+    )
+
+
 A_SPLIT = Split(
     reason="It is two things.",
     pieces=(Piece(title="The one", covers="The first half."), Piece(title="The other", covers="The rest.", after=(1,))),
@@ -215,6 +232,8 @@ def any_fact_of(kind: type[Any]) -> st.SearchStrategy[Any]:
     given = {name: part for name, part in _SHARED.items() if name in kind.model_fields}
     if kind in _WHERE_NOBODY:
         given["person"] = _somebody
+    if kind is f.AmendmentProposed:
+        given["paths"] = st.just(("src/sizes.py", "src/units.py"))
     if kind is f.ExecutionFailed:
         given["report_ref"] = st.just("")
     return st.builds(kind, **given)
@@ -439,10 +458,12 @@ class World:
 
     def _executed(self, effect: Execute, at: datetime) -> f.Fact:
         digest = effect.plan_digest
-        how = self.pick(["done"] * 5 + ["kept"] * 2 + ["answered", "failed", "held", "voided"])
+        how = self.pick(["done"] * 5 + ["kept"] * 2 + ["amended", "answered", "failed", "held", "voided"])
         if how == "kept":
             self.held.append(effect.key)
             return kept_step(digest, effect.key, self.pick([1, 2, 3]), at)
+        if how == "amended" and self.state is not None:
+            return amendment(digest, effect.key, self.state.last_version + 1, at)
         if how == "answered":
             findings = sha(f"findings of {digest}")
             return f.QuestionsAnswered(at=at, plan_digest=digest, findings_ref=findings, spent=Spent())

@@ -3,11 +3,13 @@
 from dataclasses import dataclass, field
 
 from app.core.patch import Patch, StepChanges
+from app.core.plan import Plan
 from app.core.policy import Policy
 from app.core.report import Repair, Report
 from app.core.span import SpanKind
 from app.core.template import Template
 from app.core.verdict import Refused
+from worker.belts.amending import Amender
 from worker.belts.progress import Progress
 from worker.belts.proving import Prover
 from worker.evidence.trace import Trace
@@ -38,6 +40,7 @@ class Bench:
     prover: Prover
     trace: Trace
     progress: Progress
+    amender: Amender
 
     def keep(self, content: bytes) -> str:
         """Keeps a file's content; answers with the SHA-256 by which it is found."""
@@ -73,3 +76,11 @@ class Stopped:
 
     refused: Refused
     report: Report | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    """The plan takes more than was approved: this one is wanted, and the report tells what is done and kept."""
+
+    plan: Plan
+    report: Report

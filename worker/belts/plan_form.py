@@ -174,7 +174,7 @@ def read_plan(form: Mapping[str, object], frame: Frame, tree: Tree) -> Plan | li
     except ValidationError as error:
         return _told([Fault(Code.SHAPE, f"{_place(fault['loc'])}: {fault['msg']}") for fault in error.errors()])
     faults += [Fault(Code.CITATION, str(fault)) for item in plan.evidence if (fault := _miscited(item, tree))]
-    faults += _step_faults(plan, tree)
+    faults += step_faults(plan, tree)
     faults += _host_faults(form, plan)
     faults += plan_faults(plan, frame.template, frame.policy)
     return _told(faults) if faults else plan
@@ -237,7 +237,7 @@ def _checks(form: Mapping[str, object], frame: Frame) -> tuple[tuple[Check, ...]
         if check is None:
             words = f"There is no check {one.name!r} here; there are: {', '.join(known) or 'none'}."
             faults.append(Fault(Code.CHECK, words))
-        elif (wrong := _wrong_paths(check, one.paths, frame.ground, frozenset(created))) is not None:
+        elif (wrong := wrong_paths(check, one.paths, frame.ground, frozenset(created))) is not None:
             faults.append(Fault(Code.CHECK, f"Check {one.name}: {wrong}"))
         # What is said of a check elsewhere is judged by its name, so that one fault is not told as three.
         argv = check.argv if check else (one.name,)
@@ -245,7 +245,8 @@ def _checks(form: Mapping[str, object], frame: Frame) -> tuple[tuple[Check, ...]
     return tuple(made), faults
 
 
-def _wrong_paths(check: NamedCheck, paths: tuple[str, ...], ground: Ground, created: frozenset[str]) -> str | None:
+def wrong_paths(check: NamedCheck, paths: tuple[str, ...], ground: Ground, created: frozenset[str]) -> str | None:
+    """What keeps the check from being run on these paths; `created` are those that the plan makes."""
     if check.needs and not check.not_prepared:
         # The environment is prepared when the plan is carried out; here only the paths are judged.
         bare = NamedCheck(check.name, check.argv, check.paths)
@@ -274,7 +275,7 @@ def _miscited(item: Evidence, tree: Tree) -> Refused | None:
     return verdict if isinstance(verdict, Refused) else None
 
 
-def _step_faults(plan: Plan, tree: Tree) -> list[Fault]:
+def step_faults(plan: Plan, tree: Tree) -> list[Fault]:
     """Each step must find the tree as it says: what is changed exists, what is created does not."""
     made = {step.path for step in plan.file_steps() if step.kind == "create"}
     made |= {step.to for step in plan.file_steps() if step.kind == "move"}

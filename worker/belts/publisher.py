@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from app.comments import pieces, plan, reply, report, status
+from app.comments import amendment, pieces, plan, reply, report, status
 from app.comments.markdown import split
 from app.comments.marker import mark
 from app.core.bounds import Bounds
@@ -42,6 +42,8 @@ class Script:
     repository_url: str
     older_plans: tuple[str, ...] = ()
     """Node ids of the comments of older plan versions, to be hidden as outdated."""
+    amended: Plan | None = None
+    """The plan that the one to be shown amends."""
     findings: Findings | None = None
     """What was found out, where a report is to be said."""
     before: Plan | None = None
@@ -118,13 +120,21 @@ def _say_plan(commenter: Commenter, script: Script, now: datetime) -> Told:
     state, shown = script.state, script.plan
     if not isinstance(state, Proposed) or shown is None:
         return Told((), "no plan is on offer any more")
-    words = plan.render(shown, state.proposal, script.repository_url, state.policy, script.before)
+    words = _plan_in_words(shown, state, script)
     said, *further = _say_long(commenter, f"plan-{shown.version}", words, script)
     for node_id in script.older_plans:
         commenter.minimise(node_id)
     parts = tuple(PlanPart(node_id=one.node_id, comment_digest=text_digest(one.body)) for one in further)
     fact = _said(Slot.PLAN, shown.version, said, now).model_copy(update={"further_parts": parts})
     return Told((fact,), f"plan {shown.version} said")
+
+
+def _plan_in_words(shown: Plan, state: Proposed, script: Script) -> str:
+    """The whole plan; of an amendment the difference alone."""
+    if script.amended is None:
+        return plan.render(shown, state.proposal, script.repository_url, state.policy, script.before)
+    issue_url = f"{script.repository_url}/issues/{state.request.issue_number}"
+    return amendment.render(script.amended, shown, state.proposal, issue_url, state.policy)
 
 
 def _say_report(commenter: Commenter, saying: ReportSaying, script: Script, now: datetime) -> Told:

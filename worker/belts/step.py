@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from app.core.budget import Meter
 from app.core.plan import FileStep, Plan, in_scope
 from app.core.verdict import Refused
+from worker.belts.amending import Amender, Proposing
 from worker.belts.step_page import page_of
 from worker.belts.step_tools import Ended, Tally, Tools, edit_tools, ending_tools
 from worker.model.client import Model
@@ -15,6 +16,13 @@ from worker.repo.fence import Fence
 from worker.repo.snapshot import Snapshot
 from worker.repo.symbols import SymbolCache
 from worker.repo.tools import ReadTools
+
+
+@dataclass(frozen=True, slots=True)
+class Amending:
+    """The step takes more than the approved plan says: nothing of it was kept, and this is the plan that is wanted."""
+
+    plan: Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +36,7 @@ class StepRoom:
     symbols: SymbolCache
     limits: Limits
     read_lines: int
+    amender: Amender
     noted: Callable[[str, str], None]
     """Hears the name and the outcome of every edit, and of every call beyond the step."""
 
@@ -46,8 +55,8 @@ class StepMade:
     already: frozenset[str] = frozenset()
 
 
-def carry_out(step: FileStep, overlay: Overlay, room: StepRoom, meter: Meter) -> StepMade | Refused:
-    """The step's edits, kept; a refusal leaves nothing of the step (case ED-04)."""
+def carry_out(step: FileStep, overlay: Overlay, room: StepRoom, meter: Meter) -> StepMade | Amending | Refused:
+    """The step's edits, kept; a refusal and a wish for more leave nothing of the step (case ED-04)."""
     edits = overlay.begin(Fence.of(step, beside=lambda path: _beside(room.plan, path)))
     tally = Tally()
     reading = ReadTools(room.snapshot, room.symbols, edits, room.read_lines)
@@ -55,6 +64,7 @@ def carry_out(step: FileStep, overlay: Overlay, room: StepRoom, meter: Meter) ->
         **reading.some("read_file", "search"),
         **edit_tools(step.tools, edits, tally, room.noted),
         **ending_tools(edits, overlay, tally),
+        **Proposing(room.amender, step).tool(_amending),
     }
 
     def beyond(tool: str) -> None:
@@ -66,11 +76,19 @@ def carry_out(step: FileStep, overlay: Overlay, room: StepRoom, meter: Meter) ->
     if isinstance(outcome, GaveUp):
         return Refused(f"Step {step.id} was not finished: {outcome.reason}")
     ended: Ended = outcome.value if isinstance(outcome, Finished) else outcome
+    if ended.amended is not None:
+        return Amending(ended.amended)
     if ended.done:
         return StepMade(ended.words, ended.variance, tally.lost, tally.outside, frozenset(tally.already))
     if ended.by_code:
         return Refused(f"Step {step.id}: {ended.words}")
     return Refused(f"Step {step.id} cannot be done as the plan says: {ended.words}")
+
+
+def _amending(plan: Plan | Refused) -> Ended:
+    if isinstance(plan, Refused):
+        return Ended(False, str(plan), by_code=True)
+    return Ended(False, "", amended=plan)
 
 
 def notes_of(step: int, made: StepMade, nothing_to_do: str = "") -> list[str]:

@@ -45,7 +45,11 @@ def general_bounds(plan: Plan) -> str:
     """What holds for every step, and when to stop."""
     general = "\n".join(f"- {one}" for one in plan.constraints) or "- none"
     stops = "\n".join(f"- {one}" for one in plan.stop_conditions) or "- you find that the plan does not fit the code"
-    return f"Constraints of the whole plan:\n{general}\n\nStop, and call `cannot`, when:\n{stops}\n"
+    return (
+        f"Constraints of the whole plan:\n{general}\n\nStop, and call `cannot`, when:\n{stops}\n\n"
+        "Where the plan would do with more than it says (another behaviour, further files, checks or hosts), call "
+        "`propose_amendment` instead.\n"
+    )
 
 
 def cited_lines(plan: Plan, path: str, overlay: Overlay) -> str:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from app.core.paths import shown
-from app.core.plan import StepTool
+from app.core.plan import Plan, StepTool
 from app.core.verdict import Refused
 from worker.model.conversation import Answer, Done, Failed, Handler
 from worker.model.words import Tool
@@ -75,6 +75,8 @@ class Ended:
     variance: str = ""
     by_code: bool = False
     """Not the model gave up, but its ending was refused too often."""
+    amended: Plan | None = None
+    """The plan's next version, where the model asked for more than this one says."""
 
 
 @dataclass(slots=True)

@@ -3,12 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from app.core.budget import Cap, Meter, Spent
 from app.core.digest import canonical
 from app.core.effects import Execute
-from app.core.facts import ExecutionFailed, QuestionsAnswered, StepKept, StepsDone
+from app.core.facts import AmendmentProposed, ExecutionFailed, QuestionsAnswered, StepKept, StepsDone
 from app.core.plan import Plan
 from app.core.policy import Policy
 from app.core.report import Findings
@@ -17,15 +18,16 @@ from app.core.template import Template, TemplateUnreadable
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
 from worker.belts import executor, research
-from worker.belts.bench import Bench, BenchModels, Made, Stopped
+from worker.belts.amending import Amender
+from worker.belts.bench import Bench, BenchModels, Made, Paused, Stopped
 from worker.belts.progress import Progress
 from worker.belts.proving import BoxLost, NotPrepared, Prover, scratch
 from worker.box.box import Box, open_box
-from worker.box.checks import checks_of
+from worker.box.checks import Ground, checks_of
 from worker.box.command import BoxUnavailable
 from worker.box.environment import EnvironmentUnavailable
 from worker.box.setting_up import SetUp
-from worker.duties.preparing import box_settings, preparing, setting_up
+from worker.duties.preparing import box_settings, preparing, reach_of, setting_up
 from worker.evidence.trace import CalledOff, Trace
 from worker.outcomes import Held, MustWait
 from worker.repo.mirror import Mirror
@@ -44,13 +46,17 @@ class _Work:
     """One approved plan, with what it is carried out on."""
 
     shop: Shop
+    claim: Claim
     plan: Plan
-    policy: Policy
     template: Template
     mirror: Mirror
     trace: Trace
     meter: Meter
     progress: Progress
+
+    @property
+    def policy(self) -> Policy:
+        return self.claim.state.policy or Policy()
 
     def model(self, name: str, role: str) -> "Model":
         return self.shop.model(name, role, self.trace)
@@ -72,8 +78,10 @@ def execute(shop: Shop, claim: Claim, trace: Trace) -> Done:
     with shop.line(claim) as line:
         # It reads no history: where the planner has not brought it here, the tree alone is enough.
         mirror = shop.fetched(line, plan.base_commit, depth=1)
-    work = _Work(shop, plan, claim.state.policy or Policy(), template, mirror, trace, meter, progress)
+    work = _Work(shop, claim, plan, template, mirror, trace, meter, progress)
     outcome = _answered(work) if plan.questions() else _changed(work)
+    if isinstance(outcome, Paused):
+        return _paused(work, outcome)
     return _told(shop, grant, outcome, progress.uncounted(meter))
 
 
@@ -95,9 +103,12 @@ def _progress(shop: Shop, claim: Claim, trace: Trace, plan: Plan) -> Progress:
 
 
 def _meter(shop: Shop, claim: Claim, plan: Plan, progress: Progress) -> Meter:
-    """What earlier attempts spent counts against the plan's cap, that of an attempt which died unheard as well."""
-    counted = progress.work.spent
-    already = counted.plus(shop.ledger.spent_on(claim.run, claim.effect_id).beyond(counted))
+    """What earlier attempts spent counts against the plan's cap: that of one which died unheard as well, and what the
+    plan that this one amends has cost."""
+    assert isinstance(claim.state, Approved)
+    before, counted = claim.state.proposal.work().spent, progress.work.spent
+    here = shop.ledger.spent_on(claim.run, claim.effect_id)
+    already = counted.plus(here.beyond(counted.beyond(before)))
     cap = {"usd": plan.budget.usd, "calls": plan.budget.calls, "minutes": plan.budget.minutes}
     return Meter(Cap.model_validate(cap), already)
 
@@ -129,7 +140,7 @@ def _answered(work: _Work) -> Findings | Stopped:
     return Stopped(findings) if isinstance(findings, Refused) else findings
 
 
-def _changed(work: _Work) -> Made | Stopped:
+def _changed(work: _Work) -> Made | Paused | Stopped:
     box = open_box(box_settings(work.shop, work.plan))
     if isinstance(box, BoxUnavailable):
         raise _waiting(box)
@@ -149,6 +160,8 @@ def _bench(work: _Work, box: Box, how: SetUp | None) -> Iterator[Bench]:
     with Snapshot(work.mirror, plan.base_commit) as snapshot, scratch() as folder:
         tree = folder / "tree"
         snapshot.export(tree)
+        checks = checks_of(tree, work.policy)
+        reach = reach_of(shop, work.policy)
         yield Bench(
             template=work.template,
             policy=work.policy,
@@ -158,7 +171,7 @@ def _bench(work: _Work, box: Box, how: SetUp | None) -> Iterator[Bench]:
             prover=Prover(
                 box=box,
                 snapshot=snapshot,
-                known=checks_of(tree, work.policy),
+                known=checks,
                 prepare=preparing(shop, work.trace, how),
                 keep=shop.keep,
                 trace=work.trace,
@@ -166,6 +179,16 @@ def _bench(work: _Work, box: Box, how: SetUp | None) -> Iterator[Bench]:
             ),
             trace=work.trace,
             progress=work.progress,
+            amender=Amender(
+                plan=plan,
+                version=work.claim.state.last_version + 1,
+                template=work.template,
+                policy=work.policy,
+                tree=snapshot,
+                checks=checks,
+                ground=Ground(tree),
+                hosts=() if isinstance(reach, Refused) else reach.written(),
+            ),
         )
 
 
@@ -180,6 +203,26 @@ def _models(work: _Work) -> BenchModels:
 
 def _waiting(unavailable: BoxUnavailable | EnvironmentUnavailable) -> MustWait:
     return MustWait(Held(HELD_SECONDS, unavailable.reason, unavailable.remedy))
+
+
+def _paused(work: _Work, paused: Paused) -> Done:
+    """The next version is kept with what is done, and goes to the people who approve."""
+    shop, plan, amends, at = work.shop, paused.plan, paused.plan.amends, work.shop.clock()
+    assert amends is not None
+    fact = AmendmentProposed(
+        at=at,
+        plan_digest=amends.plan,
+        execution=work.claim.effect.key,
+        version=plan.version,
+        digest=shop.ledger.put_plan(work.claim.run, plan),
+        step=amends.step,
+        why=amends.why,
+        paths=tuple(sorted(plan.paths())),
+        report_ref=shop.keep(canonical(paused.report), "application/json"),
+        expires_at=at + timedelta(days=work.policy.approve.days),
+        spent=work.progress.uncounted(work.meter),
+    )
+    return [fact], f"amendment: version {plan.version}"
 
 
 def _told(shop: Shop, grant: Grant, outcome: Made | Stopped | Findings, spent: Spent) -> Done:

@@ -9,7 +9,7 @@ from pathlib import Path
 from app.core.budget import Cap, Meter, Spent
 from app.core.choice import choose
 from app.core.effects import DraftPlan
-from app.core.facts import InputNeeded, PlanDrafted, PlanNotPossible
+from app.core.facts import AmendmentProposed, InputNeeded, PlanDrafted, PlanNotPossible
 from app.core.plan import ModelPins
 from app.core.policy import Policy
 from app.core.run import State
@@ -149,7 +149,7 @@ def _earlier(shop: Shop, claim: Claim, read: ReadUp) -> Earlier:
     """What this run has brought so far; a case file only where it is of the same commit."""
     view = shop.ledger.run(claim.run)
     facts = [one.fact for one in view.facts] if view else []
-    drafted = [fact for fact in facts if isinstance(fact, PlanDrafted)]
+    drafted = [fact for fact in facts if isinstance(fact, PlanDrafted | AmendmentProposed)]
     ended = [fact for fact in facts if isinstance(fact, PlanDrafted | InputNeeded)]
     case = read_case(ended[-1].case_ref or "", shop.ledger) if ended else None
     same = case is not None and case.commit == read.base_commit

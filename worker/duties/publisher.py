@@ -8,7 +8,7 @@ from app.core.facts import PlanDrafted, Said
 from app.core.patch import Patch
 from app.core.plan import Plan
 from app.core.report import Findings, Report
-from app.core.run import Built, Reporting
+from app.core.run import Built, Proposed, Reporting
 from app.ledger.outcomes import Claim, RunView
 from worker.belts import landing, publisher
 from worker.evidence.trace import Trace
@@ -46,6 +46,7 @@ def say(shop: Shop, claim: Claim, trace: Trace) -> Done:
     script = publisher.Script(
         state=view.state,
         plan=_plan_to_say(shop, claim.effect, view),
+        amended=_amended_plan(shop, view),
         marker_key=shop.ledger.marker_key(),
         repository_url=shop.repository_url(view.state.request),
         older_plans=_older_plans(view),
@@ -102,6 +103,16 @@ def _before(shop: Shop, effect: Say, view: RunView) -> Plan | None:
     return shop.ledger.plan(view.id, older[-1]) if older else None
 
 
+def _amended_plan(shop: Shop, view: RunView) -> Plan | None:
+    amends = view.state.proposal.amends if isinstance(view.state, Proposed) else None
+    if amends is None:
+        return None
+    plan = shop.ledger.plan_by_digest(amends.digest)
+    if plan is None:
+        raise KeyError(f"plan {amends.version} of {view.id}")
+    return plan
+
+
 def _findings(shop: Shop, effect: Say) -> Findings | None:
     if not isinstance(effect.saying, ReportSaying):
         return None
@@ -109,8 +120,11 @@ def _findings(shop: Shop, effect: Say) -> Findings | None:
 
 
 def _older_plans(view: RunView) -> tuple[str, ...]:
+    """Those that say nothing of the newest plan any more; an amendment rests on what its comment does not repeat."""
     told = [one.fact for one in view.facts if isinstance(one.fact, Said) and one.fact.slot is Slot.PLAN]
-    return tuple(fact.node_id for fact in told if fact.plan_version != view.state.last_version)
+    amends = view.state.proposal.amends if isinstance(view.state, Proposed) else None
+    standing = (view.state.last_version, *(amends.versions if amends else ()))
+    return tuple(fact.node_id for fact in told if fact.plan_version not in standing)
 
 
 DUTIES: Mapping[type, Callable[[Shop, Claim, Trace], Done]] = {
