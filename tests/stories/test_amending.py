@@ -82,7 +82,11 @@ def test_a_path_that_policy_forbids_is_refused_by_code_and_no_amendment_is_shown
     story = make_story(script(PLAN, FIRST, wild), FILES | {".github/countersign.yml": rules})
     approved(story)
     told = story.shown_to("executor")[-1]
-    for words in ("notes.txt is forbidden by this repository's policy", "There is no check 'make evil'", "may reach a.example:443"):
+    for words in (
+        "notes.txt is forbidden by this repository's policy",
+        "There is no check 'make evil'",
+        "may reach a.example:443",
+    ):
         assert words in told
     assert "amendment_proposed" not in story.kinds()
     nothing_was_pushed(story)

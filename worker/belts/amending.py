@@ -113,7 +113,8 @@ class Amender:
         faults: list[Fault] = []
         checks = [self._check(one, further, faults) for one in asked.get("checks") or ()]
         given: dict[str, Any] = {"step": step.id, "why": asked["why"], "steps": further, "checks": checks}
-        given |= {name: tuple(asked.get(name) or ()) for name in ("hosts", "acceptance")}
+        given["acceptance"] = tuple(asked.get("acceptance") or ())
+        given["hosts"] = tuple(host for host in asked.get("hosts") or () if host not in self.plan.hosts)
         if asked.get("this_step"):
             stays = {"id": step.id, "who": step.who, "no_criterion_because": step.no_criterion_because}
             given["instead"] = asked["this_step"] | stays
