@@ -15,10 +15,10 @@ from app.core.plan import Check, Expectation, FileStep, Plan
 from app.core.policy import Policy
 from app.core.template import Template
 from app.core.verdict import Refused
-from worker.belts.plan_form import step_faults, wrong_paths
-from worker.box.checks import Ground, NamedCheck
+from worker.box.checks import Ground, NamedCheck, wrong_paths
 from worker.model.conversation import Done, Failed, Handler
 from worker.model.words import Tool
+from worker.repo.standing import step_faults
 from worker.repo.tree import Tree
 
 MOST_REFUSED = 3

@@ -14,9 +14,10 @@ from app.core.policy import Policy
 from app.core.run import Request
 from app.core.template import Must, Size, Template
 from app.core.verdict import Refused
-from worker.box.checks import Ground, NamedCheck, command_for
+from worker.box.checks import Ground, NamedCheck, wrong_paths
 from worker.model.words import Tool
 from worker.repo.reading import verify_citation, verify_quote
+from worker.repo.standing import step_faults
 from worker.repo.tree import Tree
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 4000}
@@ -245,17 +246,6 @@ def _checks(form: Mapping[str, object], frame: Frame) -> tuple[tuple[Check, ...]
     return tuple(made), faults
 
 
-def wrong_paths(check: NamedCheck, paths: tuple[str, ...], ground: Ground, created: frozenset[str]) -> str | None:
-    """What keeps the check from being run on these paths; `created` are those that the plan makes."""
-    if check.needs and not check.not_prepared:
-        # The environment is prepared when the plan is carried out; here only the paths are judged.
-        bare = NamedCheck(check.name, check.argv, check.paths)
-        outcome = command_for(bare, tuple(path.split("::")[0] for path in paths), Ground(ground.snapshot, created))
-    else:
-        outcome = command_for(check, paths, Ground(ground.snapshot, created))
-    return str(outcome) if isinstance(outcome, Refused) else None
-
-
 def _budget(asked: object, usual: Size) -> PlanBudget:
     given = {key: value for key, value in asked.items() if value is not None} if isinstance(asked, dict) else {}
     plain = {
@@ -273,36 +263,6 @@ def _miscited(item: Evidence, tree: Tree) -> Refused | None:
     if not isinstance(verdict, Refused) and item.quote is not None:
         verdict = verify_quote(tree, item)
     return verdict if isinstance(verdict, Refused) else None
-
-
-def step_faults(plan: Plan, tree: Tree) -> list[Fault]:
-    """Each step must find the tree as it says: what is changed exists, what is created does not."""
-    made = {step.path for step in plan.file_steps() if step.kind == "create"}
-    made |= {step.to for step in plan.file_steps() if step.kind == "move"}
-    faults = []
-    for step in plan.file_steps():
-        entry = tree.entry(step.path)
-        if step.kind == "create" and (entry is not None or tree.is_folder(step.path)):
-            faults.append(f"Step {step.id} creates {step.path}, which exists already.")
-        elif step.kind != "create" and entry is None and step.path not in made:
-            faults.append(f"Step {step.id}: {step.path} does not exist.")
-        elif entry is not None and entry.kind != "file":
-            faults.append(f"Step {step.id}: {step.path} is a {entry.kind}, and only files are changed.")
-        for path in (step.path, step.to) if step.kind == "move" else (step.path,):
-            faults += [
-                f"Step {step.id}: {folder} is no folder, so {path} cannot be there."
-                for folder in _not_folders(path, tree)
-            ]
-        if step.kind == "move" and (tree.entry(step.to) is not None or tree.is_folder(step.to)):
-            faults.append(f"Step {step.id} moves to {step.to}, which exists already.")
-    return [Fault(Code.PATH, words) for words in faults]
-
-
-def _not_folders(path: str, tree: Tree) -> list[str]:
-    """What stands in the way of a path: a file, link or submodule where it has a folder (case PI-03)."""
-    parts = path.split("/")
-    above = ("/".join(parts[:count]) for count in range(1, len(parts)))
-    return [folder for folder in above if tree.entry(folder) is not None]
 
 
 def _list(value: object) -> list[dict[str, Any]]:

@@ -117,6 +117,17 @@ def command_for(check: NamedCheck, paths: tuple[str, ...], ground: Ground) -> Co
     return Command(words, _SECONDS, Profile.TEST, prepared.variables, tools, links=prepared.links)
 
 
+def wrong_paths(check: NamedCheck, paths: tuple[str, ...], ground: Ground, created: frozenset[str]) -> str | None:
+    """What keeps the check from being run on these paths; `created` are those that the plan makes."""
+    if check.needs and not check.not_prepared:
+        # The environment is prepared when the plan is carried out; here only the paths are judged.
+        bare = NamedCheck(check.name, check.argv, check.paths)
+        outcome = command_for(bare, tuple(path.split("::")[0] for path in paths), Ground(ground.snapshot, created))
+    else:
+        outcome = command_for(check, paths, Ground(ground.snapshot, created))
+    return str(outcome) if isinstance(outcome, Refused) else None
+
+
 def _parts(argument: str, ground: Ground) -> list[str]:
     """The path, and the names of tests below it. A parameter in brackets may hold colons of its own."""
     if argument in ground.created or (ground.snapshot / argument).exists():
