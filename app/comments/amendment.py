@@ -4,9 +4,9 @@ from app.comments.deciding import beyond_one
 from app.comments.markdown import code, inline
 from app.comments.places import WHOLE
 from app.comments.plan import criterion, planned_check, planned_step
-from app.core.amending import Difference, difference
+from app.core.amending import Added, added
 from app.core.digest import short
-from app.core.plan import Plan, PlanBudget
+from app.core.plan import FileStep, Plan, PlanBudget
 from app.core.policy import Policy
 from app.core.run import Amended, Proposal
 
@@ -17,7 +17,7 @@ def render(before: Plan, after: Plan, proposal: Proposal, issue_url: str, policy
     `issue_url` is the issue's page, on which the comment of the plan before stands. Raises ValueError where the
     difference is not an amendment's.
     """
-    made, amends = difference(before, after), proposal.amends
+    made, amends = added(before, after), proposal.amends
     if amends is None or amends.digest != made.amends.plan:
         raise ValueError("the offer is not of this amendment")
     parts = [
@@ -57,10 +57,10 @@ def _notices(proposal: Proposal) -> list[str]:
     return [f"**Please note**\n\n{lines}"] if lines else []
 
 
-def _difference(made: Difference) -> list[str]:
+def _difference(made: Added) -> list[str]:
     titled = (
         (f"Step {made.amends.step}, said anew", _said_anew(made)),
-        ("Further steps, after all others", [planned_step(step) for step in made.steps]),
+        ("Further steps, after all others", [_step(step) for step in made.steps]),
         ("Further checks, run by the box", [planned_check(check) for check in made.checks]),
         ("What will be true besides", [criterion(one) for one in made.acceptance]),
         (
@@ -74,11 +74,16 @@ def _difference(made: Difference) -> list[str]:
     return [f"**{title}**\n\n" + "\n".join(lines) for title, lines in titled if lines]
 
 
-def _said_anew(made: Difference) -> list[str]:
+def _said_anew(made: Added) -> list[str]:
     if made.instead is None:
         return []
     was, now = made.instead
-    return ["As approved:\n", planned_step(was), "\nNow:\n", planned_step(now)]
+    return ["As approved:\n", _step(was), "\nNow:\n", _step(now)]
+
+
+def _step(step: FileStep) -> str:
+    """Without a box: an amendment is approved whole."""
+    return planned_step(step, f"- **{step.id}.")
 
 
 def _limits(was: PlanBudget, now: PlanBudget) -> list[str]:

@@ -111,22 +111,25 @@ def _steps(plan: Plan) -> str:
     questions = plan.questions()
     if questions:
         return "**Questions**\n\n" + "\n".join(_question(step) for step in questions)
-    return "**Steps**\n\n" + "\n".join(planned_step(step) for step in plan.file_steps())
+    return "**Steps**\n\n" + "\n".join(planned_step(step, box(step.id)) for step in plan.file_steps())
 
 
 def _question(step: AnswerQuestion) -> str:
     return _with_more([f"{box(step.id)}** {inline(step.intent, WHOLE)}"], step, "answered when")
 
 
-def planned_step(step: FileStep) -> str:
-    """A part of a list: what is done to which file, what is kept, and how one sees that it is done."""
+def planned_step(step: FileStep, begins: str) -> str:
+    """A part of a list: what is done to which file, what is kept, and how one sees that it is done.
+
+    `begins` stands before what is done, within bold type that is closed here.
+    """
     target = code(step.path, WHOLE)
     if isinstance(step, MoveFile):
         target += f" → {code(step.to, WHOLE)}"
     does = f"{target}: {inline(step.intent, WHOLE)}"
     if step.who is Who.RULE:
         return f"{step.id}. **{_DO[step.kind]}** {does}"
-    return _with_more([f"{box(step.id)} {_DO[step.kind]}** {does}"], step, "done when")
+    return _with_more([f"{begins} {_DO[step.kind]}** {does}"], step, "done when")
 
 
 def _with_more(lines: list[str], step: FileStep | AnswerQuestion, done: str) -> str:

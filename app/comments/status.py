@@ -84,7 +84,10 @@ def _closed(state: Closed) -> str:
 
 def _kept(state: State, repository_url: str) -> str:
     """What is left of work that did not become a pull request, and where it is."""
-    if not isinstance(state, Closed) or state.pull is not None or not state.report_ref:
+    if not isinstance(state, Closed) or state.pull is not None:
+        return ""
+    amends = state.proposal.amends if state.proposal else None
+    if not state.report_ref and amends is None:
         return ""
     words = "The change is kept: its patch and the output of its checks are on the run's page."
     if state.branch and repository_url:

@@ -54,7 +54,7 @@ class Wish(PlanPart):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Added:
     """All that an amended plan has which the plan before it has not."""
 
     amends: Amends
@@ -93,7 +93,7 @@ def amended(plan: Plan, wish: Wish, version: int, policy: Policy, most: Size) ->
     return Plan.model_validate(new.model_copy(update=limits).model_dump(by_alias=True))
 
 
-def difference(before: Plan, after: Plan) -> Difference:
+def added(before: Plan, after: Plan) -> Added:
     """What `after` adds to `before`. Raises ValueError where it is not an amendment of it, or differs in more."""
     amends = after.amends
     if amends is None or amends.plan != digest(before):
@@ -126,7 +126,7 @@ def difference(before: Plan, after: Plan) -> Difference:
     )
     if not kept:
         raise ValueError("the plan differs from the one before in more than an amendment may")
-    return Difference(
+    return Added(
         amends=amends,
         instead=pairs[0] if pairs else None,
         steps=after.file_steps()[count:],

@@ -6,7 +6,7 @@ from app.core.command import steps_of
 from app.core.effects import LookUpAuthority, Narrow, Purpose, ReplyTopic, SourceKind
 from app.core.move import Move, Stay, draft, kept, refusal, reply, status
 from app.core.run import Approved, Narrowing, Proposal, Proposed, State
-from app.core.verdict import Refused
+from app.core.verdict import Allowed, Refused, Verdict, all_of
 
 ANEW = "`/refresh` makes a plan anew."
 AS_POSTED = "Tick it again, so that the comment reads as it was posted."
@@ -60,7 +60,7 @@ def unticked_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
     """The version without the steps whose boxes are empty now is made, to be approved like any other."""
     if not isinstance(state, Proposed):
         return Stay("No plan waits for approval any more.")
-    verdict = gate.may_drop(state.request, state.proposal, found, found.at)
+    verdict = all_of(gate.may_drop(state.request, state.proposal, found, found.at), _may_lose_steps(state.proposal))
     if isinstance(verdict, Refused):
         told = Refused(verdict.reason, f"{verdict.remedy} {AS_POSTED}".strip())
         return Move(state, (refusal(state, "drop", found.person, told),))
@@ -72,7 +72,7 @@ def unticked_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
 
 def kept_steps_decided(state: Proposed, found: f.AuthorityFound) -> Move:
     """`/approve steps …`: the version with these steps alone is made; by policy it is approved with it, or waits."""
-    verdict = gate.may_drop(state.request, state.proposal, found, found.at)
+    verdict = all_of(gate.may_drop(state.request, state.proposal, found, found.at), _may_lose_steps(state.proposal))
     if isinstance(verdict, Refused):
         return Move(state, (refusal(state, "approve", found.person, verdict),))
     keep = steps_of(found.argument) or ()
@@ -95,6 +95,13 @@ def approval_of_the_rest(state: Proposed) -> tuple[LookUpAuthority, ...]:
             plan_version=state.proposal.version,
         ),
     )
+
+
+def _may_lose_steps(proposal: Proposal) -> Verdict:
+    """An amendment holds what is done already, and the difference that was shown; it is approved whole."""
+    if proposal.amends is None:
+        return Allowed()
+    return Refused("An amendment is approved whole, or not at all.", "`/revise` and your words ask for another plan.")
 
 
 def _narrowed(state: Proposed, found: f.AuthorityFound, narrow: Narrow) -> Move:

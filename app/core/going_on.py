@@ -3,7 +3,7 @@
 from app.core import facts as f
 from app.core.effects import PlanSaying, Say
 from app.core.move import Move, Stay, closed, execute_key, kept, status
-from app.core.run import Amended, Approved, ClosedReason, KeptWork, Proposal, Proposed
+from app.core.run import Amended, Approved, ClosedReason, Proposal, Proposed
 from app.core.verdict import Refused
 
 MOST_AMENDMENTS = 2
@@ -17,8 +17,7 @@ def step_kept(state: Approved, fact: f.StepKept) -> Move | Stay:
     before = state.work
     if fact.kept.id in [step.id for step in before.steps]:
         return Stay("The step is kept already.")
-    steps, spent = (*before.steps, fact.kept), before.spent.plus(fact.spent)
-    work = KeptWork(steps=steps, spent=spent)
+    work = before.plus(fact.kept, fact.spent)
     return Move(state.model_copy(update={"work": work, "spent": state.spent.plus(fact.spent)}))
 
 
@@ -36,7 +35,6 @@ def amendment_proposed(state: Approved, fact: f.AmendmentProposed) -> Move | Sta
         words = Refused(
             f"The plan was amended {MOST_AMENDMENTS} times, which is the most for one run, and step {fact.step} takes "
             f"still more: {fact.why}",
-            "Setting the label again starts a new run, which plans with what is known now.",
         )
         return closed(state, ClosedReason.FAILED, words, spent=spent, report_ref=fact.report_ref)
     changes = {"spent": spent, "last_version": fact.version, "amendments": state.amendments + 1}
@@ -47,7 +45,6 @@ def amendment_proposed(state: Approved, fact: f.AmendmentProposed) -> Move | Sta
 
 def _offer(state: Approved, fact: f.AmendmentProposed) -> Proposal:
     before = state.proposal
-    work = KeptWork(steps=state.work.steps, spent=state.work.spent.plus(fact.spent))
     rests_on = before.amends.versions if before.amends else ()
     return Proposal(
         version=fact.version,
@@ -65,7 +62,7 @@ def _offer(state: Approved, fact: f.AmendmentProposed) -> Proposal:
             comment_id=before.comment_id,
             step=fact.step,
             why=fact.why,
-            work=work,
+            work=state.work.handed_on(fact.spent),
             report_ref=fact.report_ref,
             versions=(*rests_on, before.version),
         ),

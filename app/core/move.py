@@ -8,7 +8,7 @@ from app.core.budget import Spent
 from app.core.digest import short, text_digest
 from app.core.effects import DraftPlan, Effect, Narrow, ReplySaying, ReplyTopic, Say, StatusSaying
 from app.core.issue import Person
-from app.core.run import Approval, Approved, Built, Closed, ClosedReason, Proposed, Published, Reporting, State
+from app.core.run import Approval, Approved, Built, Closed, ClosedReason, Published, Reporting, State
 from app.core.verdict import Refused
 
 
@@ -59,10 +59,6 @@ def refusal(state: State, about: str, person: Person, refused: Refused) -> Say:
 
 
 def closed(state: State, reason: ClosedReason, words: Refused, **more: Any) -> Move:
-    """The run ends. What was done before a plan was amended stays named as its work."""
-    amends = state.proposal.amends if isinstance(state, Proposed | Approved) else None
-    if amends is not None and not more.get("report_ref"):
-        more["report_ref"] = amends.report_ref
     stood = {"proposal": getattr(state, "proposal", None), "patch_ref": getattr(state, "patch_ref", "")}
     if isinstance(state, Approved):
         stood["work"] = state.work

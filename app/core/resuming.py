@@ -21,7 +21,6 @@ from app.core.run import (
     Built,
     Closed,
     ClosedReason,
-    KeptWork,
     NeedsInput,
     Proposed,
     Reporting,
@@ -128,5 +127,5 @@ def _carried_out_anew(state: Closed, found: f.AuthorityFound) -> Move:
         return Move(built, (say, OpenDraft(key=key, plan_digest=state.proposal.digest)))
     work = Execute(key=execute_key(approval), plan_digest=state.proposal.digest)
     # With a report all steps were done, and what they made did not hold: then none of it is gone on with.
-    behind = KeptWork() if state.report_ref else state.work
+    behind = state.proposal.work() if state.report_ref else state.work.handed_on()
     return Move(Approved(**shared, work=behind), (say, work))

@@ -84,6 +84,17 @@ class KeptWork(Part):
     """In the order in which they were carried out, which is the plan's."""
     spent: Spent = Spent()
     """What the execution has cost so far; it is in the run's sum."""
+    earlier: Spent = Spent()
+    """The part of that which was spent before the effect began that is owed now."""
+
+    def plus(self, step: KeptStep, spent: Spent) -> "KeptWork":
+        """With one more step, and what was spent since the one before it."""
+        return self.model_copy(update={"steps": (*self.steps, step), "spent": self.spent.plus(spent)})
+
+    def handed_on(self, spent: Spent | None = None) -> "KeptWork":
+        """The same work for another effect that goes on with it; `spent` is what was not counted so far."""
+        total = self.spent.plus(spent or Spent())
+        return self.model_copy(update={"spent": total, "earlier": total})
 
 
 class Amended(Part):

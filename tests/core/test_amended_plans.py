@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from app.core.amending import Wish, amended, difference
+from app.core.amending import Wish, added, amended
 from app.core.digest import digest
 from app.core.plan import Plan
 from app.core.policy import Policy, Protecting
@@ -49,7 +49,7 @@ _wishes = st.fixed_dictionaries(
 def test_the_difference_holds_exactly_what_was_asked_for(wish: dict[str, Any], more: dict[str, Any]) -> None:
     before = plan(**more)
     after = made(before, **wish)
-    found = difference(before, after)
+    found = added(before, after)
     assert (after.version, found.amends.plan, found.amends.step, found.amends.why) == (
         2,
         digest(before),
@@ -79,7 +79,7 @@ def test_a_plan_that_differs_in_more_than_an_amendment_may_is_not_taken_for_one(
     before = plan()
     after = made(before, steps=[further(3)]).model_copy(update=change)
     with pytest.raises(ValueError, match="amend"):
-        difference(before, after)
+        added(before, after)
 
 
 def test_a_step_other_than_the_one_that_asked_stays_as_it_is() -> None:
@@ -87,9 +87,9 @@ def test_a_step_other_than_the_one_that_asked_stays_as_it_is() -> None:
     after = made(before, steps=[further(3)])
     other = after.steps[0].model_copy(update={"intent": "Something else."})
     with pytest.raises(ValueError, match="more than an amendment may"):
-        difference(before, after.model_copy(update={"steps": (other, *after.steps[1:])}))
+        added(before, after.model_copy(update={"steps": (other, *after.steps[1:])}))
     with pytest.raises(ValueError, match="more than an amendment may"):
-        difference(before, after.model_copy(update={"steps": after.steps[:1]}))
+        added(before, after.model_copy(update={"steps": after.steps[:1]}))
 
 
 def test_the_limits_grow_with_the_steps_and_never_beyond_what_is_allowed() -> None:

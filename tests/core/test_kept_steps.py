@@ -148,7 +148,8 @@ def test_however_an_open_amendment_ends_what_is_done_stays_named(life: Life, way
         case _:
             life.tell(f.EffectAbandoned(at=at, effect="say", key="plan-comment:2", reason="It is too long."))
     assert isinstance(life.state, Closed)
-    assert life.state.report_ref == sha("report so far")
+    assert life.state.proposal is not None and life.state.proposal.amends is not None
+    assert life.state.proposal.amends.report_ref == sha("report so far")
 
 
 def test_a_revision_of_an_amendment_is_a_plan_of_its_own_and_a_failed_one_leaves_it_on_offer(life: Life) -> None:
@@ -165,6 +166,28 @@ def test_a_revision_of_an_amendment_is_a_plan_of_its_own_and_a_failed_one_leaves
     assert isinstance(life.state, Approved) and life.state.work == KeptWork()
 
 
+def test_what_is_tried_again_of_an_amended_plan_goes_on_behind_what_was_kept_before_it(life: Life) -> None:
+    life.proposed()
+    digest = amended(life)
+    _, key = approved(life)
+    life.tell(kept_step(digest, key, 2, life.now()))
+    report = sha("a report")
+    life.tell(f.ExecutionFailed(at=life.now(), plan_digest=digest, reason="It broke.", report_ref=report))
+    life.decide(Purpose.RETRY)
+    assert isinstance(life.state, Approved)
+    assert [one.id for one in life.state.work.steps] == [1]
+
+
+@pytest.mark.parametrize("argument", ["steps 1", "steps 1,2"])
+def test_no_step_is_dropped_of_an_amendment(life: Life, argument: str) -> None:
+    life.proposed()
+    amended(life)
+    before = life.state
+    life.decide(Purpose.APPROVE, argument=argument)
+    assert life.state == before
+    assert "approved whole, or not at all" in str(life.new)
+
+
 def _amended_as_allowed(world: World, before: State | None, owed: tuple[Effect, ...]) -> None:
     """Nothing of an amendment is carried out unapproved, and there are never more than the limit."""
     after = world.state
@@ -178,7 +201,7 @@ def _amended_as_allowed(world: World, before: State | None, owed: tuple[Effect, 
             assert after.proposal.amends.work.steps == before.work.steps
             assert after.proposal.base_commit == before.proposal.base_commit
             assert after.given == ()
-    if isinstance(after, Approved) and not isinstance(before, Approved):
+    if isinstance(after, Approved) and isinstance(before, Proposed):
         assert after.work == after.proposal.work()
 
 

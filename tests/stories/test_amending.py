@@ -54,9 +54,9 @@ def test_what_a_step_takes_besides_is_shown_approved_and_done_and_no_earlier_ste
     first = story.plan_is_read()
     story.mira.says("/approve")
     offer = amended(
-        story, WHY, "**Create** `notes.txt`", "Say hello.", "Step 1 is done and kept", "The new word is noted."
+        story, WHY, "- **3. Create** `notes.txt`", "Say hello.", "Step 1 is done and kept", "The new word is noted."
     )
-    assert "**Change** `greet.sh`" not in offer["body"] and "Evidence" not in offer["body"]
+    assert "greet.sh" not in offer["body"] and "[x]" not in offer["body"] and "Evidence" not in offer["body"]
     assert f"#issuecomment-{first['id']}" in offer["body"] and not story.hidden(first["id"])
     story.rita.says("/approve")
     story.next_comment("@rita", "write")

@@ -59,7 +59,7 @@ class Progress:
         kept = KeptStep(id=step.step, files_ref=files_ref, notes=tuple(notes), nothing_to_do=step.nothing_to_do)
         spent = self.uncounted(meter)
         self.tell(kept, spent)
-        self.work = KeptWork(steps=(*self.work.steps, kept), spent=self.work.spent.plus(spent))
+        self.work = self.work.plus(kept, spent)
 
     def _held_after(self, step: KeptStep) -> dict[str, Held | None]:
         layer = Layer.model_validate_json(self.get(step.files_ref))

@@ -105,10 +105,9 @@ def _progress(shop: Shop, claim: Claim, trace: Trace, plan: Plan) -> Progress:
 def _meter(shop: Shop, claim: Claim, plan: Plan, progress: Progress) -> Meter:
     """What earlier attempts spent counts against the plan's cap: that of one which died unheard as well, and what the
     plan that this one amends has cost."""
-    assert isinstance(claim.state, Approved)
-    before, counted = claim.state.proposal.work().spent, progress.work.spent
+    counted, earlier = progress.work.spent, progress.work.earlier
     here = shop.ledger.spent_on(claim.run, claim.effect_id)
-    already = counted.plus(here.beyond(counted.beyond(before)))
+    already = counted.plus(here.beyond(counted.beyond(earlier)))
     cap = {"usd": plan.budget.usd, "calls": plan.budget.calls, "minutes": plan.budget.minutes}
     return Meter(Cap.model_validate(cap), already)
 

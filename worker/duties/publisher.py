@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from app.core.belts import Belt
 from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, Purpose, React, ReportSaying, Say, Slot
-from app.core.facts import PlanDrafted, Said
+from app.core.facts import AmendmentProposed, PlanDrafted, Said
 from app.core.patch import Patch
 from app.core.plan import Plan
 from app.core.report import Findings, Report
@@ -98,7 +98,7 @@ def _before(shop: Shop, effect: Say, view: RunView) -> Plan | None:
     """The version that was on offer before the one that is to be said."""
     if not isinstance(effect.saying, PlanSaying):
         return None
-    drafted = [one.fact.version for one in view.facts if isinstance(one.fact, PlanDrafted)]
+    drafted = [one.fact.version for one in view.facts if isinstance(one.fact, PlanDrafted | AmendmentProposed)]
     older = [version for version in drafted if version < effect.saying.version]
     return shop.ledger.plan(view.id, older[-1]) if older else None
 
