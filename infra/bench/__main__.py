@@ -1,4 +1,4 @@
-"""`make bench`: an unattended run, box overhead, a cached environment, and what a delivery costs, as JSON.
+"""`make bench`: an unattended run, box overhead, a cached environment, landing, and what a delivery costs, as JSON.
 
 Seconds and bytes are of this machine at this hour; the ratios are what can be compared.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from infra.bench.environments import cached_environment
+from infra.bench.landing import landing
 from infra.bench.receiver import compare
 from infra.bench.spawn import spawn_overhead
 
@@ -42,6 +43,7 @@ def main() -> int:
         "unattended run": unattended_run(),
         "box": spawn_overhead(SPAWNS),
         "cached environment": cached_environment(ROUNDS),
+        "landing": landing(),
         "receiver": compare(ROUNDS),
     }
     print(json.dumps(measured, indent=2))
