@@ -33,7 +33,7 @@ class CheckRun(Part):
     ended: str
     """`exited`, the limit that ended it (timeout, memory, pids, output, disk), or `not run`, with the reason in
     `excerpt`."""
-    exit_status: int | None
+    exit_status: int | None = None
     seconds: Annotated[float, Field(ge=0)]
     output_ref: Sha256
     limits: Literal["hard", "soft"] = "hard"

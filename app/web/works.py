@@ -40,6 +40,7 @@ def _named(found: list[Work]) -> Iterator[str]:
         if work.report is not None:
             yield work.report.diff_ref
             yield from (run.output_ref for run in work.report.runs)
+            yield from (run.output_ref for repair in work.report.repairs for run in repair.runs)
 
 
 def _work(ledger: Ledger, fact: StepsDone | ExecutionFailed | AmendmentProposed) -> Work:

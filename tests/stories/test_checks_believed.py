@@ -55,3 +55,34 @@ def test_what_a_check_fixed_is_said_in_the_draft(make_story: Making) -> None:
     approved(story, "countersign")
     assert "`make test`: failed before, passes after" in story.draft()["body"]
     story.ends(Published)
+
+
+PYTHON = {
+    "pyproject.toml": '[project]\nname = "greet"\nversion = "1"\nrequires-python = ">=3.99"\n[tool.pytest]\n',
+    "tests/test_it.py": "def test_it(): pass\n",
+    "it.py": "word = 'helo'\n",
+}
+
+
+@pytest.mark.parametrize("policy", ["", "checks_not_run: draft\n"], ids=["the default", "drafts"])
+def test_a_check_that_could_not_be_run_leads_to_a_draft_only_where_the_policy_says_so(
+    make_story: Making, policy: str
+) -> None:
+    checks = [{"name": "pytest", "expect": "passes"}]
+    evidence = [{"path": "it.py", "start": 1, "end": 1, "shows": "The word."}]
+    plans = documentation(step(1, "it.py"), checks=checks, evidence=evidence)
+    spells = stepping(1, replace("it.py", "helo", "hello"))
+    files = PYTHON | ({".github/countersign.yml": policy} if policy else {})
+    story = make_story(script(plans, spells), files)
+    approved(story)
+    assert len(story.shown_to("executor")) == 2, "no repair is asked for: none would help"
+    if not policy:
+        nothing_was_pushed(story)
+        told = "The check `pytest` could not be run, so it is not shown to pass: The project needs Python"
+        story.ends(Closed, "Ended (failed)", told, "`checks_not_run: draft`", "The change is kept")
+        return
+    draft = story.draft()
+    assert draft["title"].startswith("[not shown to pass] ")
+    assert "**Not shown to pass.**" in draft["body"] and "could not be run: The project needs Python" in draft["body"]
+    assert "`pytest`: not shown" in draft["body"]
+    story.ends(Published)

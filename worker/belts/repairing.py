@@ -140,7 +140,7 @@ def _keeping_tests(tools: Tools, edits: StepEdits, before: Overlay) -> tuple[Any
     tool, done = tools[STEP_DONE.name]
 
     def handle(asked: Mapping[str, object]) -> Answer | Failed | Done[Any]:
-        gone = [name for path in sorted(edits.touched()) if is_test(path) for name in _taken(path, edits, before)]
+        gone = [name for path in sorted(edits.touched()) if is_test(path) for name in taken(path, edits, before)]
         if gone:
             return Failed(f"A repair takes no test away. Put back: {', '.join(gone)}.")
         return done(asked)
@@ -148,7 +148,8 @@ def _keeping_tests(tools: Tools, edits: StepEdits, before: Overlay) -> tuple[Any
     return tool, handle
 
 
-def _taken(path: str, edits: StepEdits, before: Overlay) -> list[str]:
+def taken(path: str, edits: StepEdits, before: Overlay) -> list[str]:
+    """Definitions of the base that stood in the file before the repair and do not stand in it now."""
     entry = before.base.entry(path)
     if entry is None or entry.kind != "file" or before.entry(path) is None:
         return []
