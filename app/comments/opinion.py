@@ -37,5 +37,6 @@ def _said(review: Review) -> str:
 
 def _judged(one: Judgement) -> str:
     cites = f" ({one.where}: {code(' '.join(one.quote.split()))})" if one.believed else ""
-    doubt = "" if one.believed else " **Not believed:** what it cites is not there."
+    unbelieved = one.met != "unclear" and not one.believed
+    doubt = " **Not believed:** what it cites is not there." if unbelieved else ""
     return f"- Criterion {one.criterion}: {_MET[one.met]}. {inline(one.because)}{cites}{doubt}"

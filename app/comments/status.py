@@ -59,7 +59,7 @@ def _approved(state: Approved) -> str:
 
 def _built(state: Built) -> str:
     plan = code(short(state.proposal.digest))
-    return f"The change is made and its checks were shown; the draft pull request for plan {plan} is being opened."
+    return f"The change is made and was held against the plan; the draft pull request for plan {plan} is being opened."
 
 
 def _reporting(state: Reporting) -> str:

@@ -17,7 +17,7 @@ from worker.github.commenter import Commenter, How, Smile
 from worker.github.connection import Connection, InstallationToken, connect
 from worker.github.reader import Reader
 from worker.github.views import RepositoryRef
-from worker.github.writer import Delete, FileMode, Move, Publisher, Put, Work
+from worker.github.writer import Delete, FileMode, Move, Portion, Publisher, Put, Work
 
 REPO = "acme/humanize"
 READ = {"contents": "read", "issues": "read", "pull_requests": "read"}
@@ -260,6 +260,36 @@ def test_a_draft_whose_answer_was_lost_is_adopted(town: Town) -> None:
             publisher.open_draft("countersign/1-a", "main", "Roll over", "Fixes #1")
         assert publisher.open_draft("countersign/1-a", "main", "Roll over", "Fixes #1").how is How.FOUND
     assert len(town.control.pulls(REPO)) == 1
+
+
+def two_commits(town: Town, line: Connection) -> Work:
+    parent = Reader(line, town.ref).head_of("main")
+    first = Portion(("The one",), (Put("src/a.py", b"A = 3\n"), Put("new.txt", b"1\n")))
+    second = Portion(("Then the other", "or so"), (Put("src/a.py", b"A = 2\n"), Delete("new.txt"), Delete("gone.txt")))
+    return Work(parent, (first, second), (Put("src/a.py", b"A = 2\n"), Delete("gone.txt")))
+
+
+def test_commits_one_upon_another_are_made_once_and_come_to_the_whole(town: Town) -> None:
+    with town.line(PUBLISH) as line:
+        publisher = Publisher(line, town.ref, town.who.bot_user_id)
+        town.control.fault("POST .*/git/refs", mode="drop-after")
+        with pytest.raises(errors.Unreachable):
+            publisher.land("countersign/1-a", "main", two_commits(town, line))
+        landed = publisher.land("countersign/1-a", "main", two_commits(town, line))
+        assert landed.how is How.FOUND and len(landed.commits) == 2
+        assert all(one.verification.verified for one in landed.commits)
+        first, second = (town.control.commit(REPO, one.sha) for one in landed.commits)
+        assert [one["sha"] for one in second["parents"]] == [first["sha"]]
+        assert town.control.branch_files(REPO, first["sha"])["new.txt"] == b"1\n"
+        after = town.control.branch_files(REPO, "countersign/1-a")
+        assert after["src/a.py"] == b"A = 2\n" and not {"new.txt", "gone.txt"} & set(after)
+        whole = two_commits(town, line)
+        at_once = Work.at_once(whole.parent, ("Then the other",), whole.whole)
+        with pytest.raises(errors.AlreadyExists):
+            publisher.land("countersign/1-a", "main", at_once)
+        with pytest.raises(ValueError, match="do not come to"):
+            publisher.land("countersign/1-b", "main", Work(whole.parent, whole.portions, (Put("stray.txt", b"x"),)))
+    assert set(town.control.branches(REPO)) == {"main", "countersign/1-a"}
 
 
 def test_a_branch_of_somebody_else_is_never_overwritten(town: Town) -> None:

@@ -161,6 +161,7 @@ def test_a_failed_call_stops_the_script_unless_the_turn_expects_it():
 def test_parts_are_known_by_the_tools_offered_the_step_and_the_opening_words():
     with parts(
         {"role": "executor", "step": 2, "turns": [{"text": "second"}]},
+        {"role": "executor", "repair": 2, "turns": [{"text": "second repair"}]},
         {"role": "executor", "about": ["b.py"], "turns": [{"text": "b"}]},
         {"role": "executor", "turns": [{"text": "any"}]},
         {"role": "reviewer", "turns": [{"text": "review"}]},
@@ -168,6 +169,8 @@ def test_parts_are_known_by_the_tools_offered_the_step_and_the_opening_words():
         assert said(post(api, request("Step 2 of 3: after step 1", role="executor"))) == "second"
         assert said(post(api, request("Step 1 of 3 in b.py, before step 2", role="executor"))) == "b"
         assert said(post(api, request("Step 3 of 3", role="executor"))) == "any"
+        assert said(post(api, request("Repair 2 of 2, after step 2", role="executor"))) == "second repair"
+        assert said(post(api, request("Repair 1 of 2, after step 2", role="executor"))) == "any"
         assert said(post(api, request("the difference", role="reviewer"))) == "review"
         assert "no part" in said(post(api, request("a question", role="scout")))
 

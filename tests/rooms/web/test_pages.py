@@ -121,7 +121,12 @@ def a_report(ledger: Ledger) -> Report:
     diff = ledger.put_artifact(b"--- a/x\n+++ b/x\n\xff", "text/x-diff")
     output = ledger.put_artifact(EVIL.encode(), "text/plain")
     one = {"name": "pytest", "argv": ["pytest"], "when": "after", "ended": "exited", "exit_status": 1, "seconds": 2}
-    return Report.model_validate({"runs": [one | {"output_ref": output}], "diff_ref": diff, "changed_lines": 2})
+    before = ledger.put_artifact(b"red before the repair", "text/plain")
+    repair = {"number": 1, "asked_by": "checks", "because": EVIL, "runs": [one | {"output_ref": before}], "calls": 3}
+    judged = {"criterion": 1, "met": "no", "because": EVIL, "where": "difference", "quote": EVIL, "believed": True}
+    review = {"agrees": False, "answer": "stop", "words": EVIL, "judgements": [judged]}
+    more = {"diff_ref": diff, "changed_lines": 2, "repairs": [repair], "review": review}
+    return Report.model_validate({"runs": [one | {"output_ref": output}], **more})
 
 
 def worked(ledger: Ledger, kind: type[StepsDone] | type[ExecutionFailed], reference: str) -> str:
@@ -147,7 +152,12 @@ def test_the_patch_and_the_outputs_of_every_execution_are_kept_on_the_page(
     run = worked(door.ledger, kind, reference)
     page = door.client.get(f"{door.url}/runs/{run}").text
     assert "2 changed lines" in page and "<script>" not in page
-    for kept, content in ((report.diff_ref, b"--- a/x\n+++ b/x\n\xff"), (report.runs[0].output_ref, EVIL.encode())):
+    assert "asked for by the checks, 3 model calls" in page and "Criterion 1: no." in page
+    for kept, content in (
+        (report.diff_ref, b"--- a/x\n+++ b/x\n\xff"),
+        (report.runs[0].output_ref, EVIL.encode()),
+        (report.repairs[0].runs[0].output_ref, b"red before the repair"),
+    ):
         assert f"/runs/{run}/kept/{kept}" in page
         answer = door.client.get(f"{door.url}/runs/{run}/kept/{kept}")
         assert (answer.content, answer.headers["content-type"]) == (content, "text/plain; charset=utf-8")
