@@ -29,7 +29,7 @@ has_chromium() {
 
 # A compiler without the headers of the C library compiles nothing.
 can_compile() {
-    command -v make >/dev/null 2>&1 && echo '#include <stdio.h>' | gcc -E - >/dev/null 2>&1
+    command -v make >/dev/null 2>&1 && gcc -E - <<<'#include <stdio.h>' >/dev/null 2>&1
 }
 
 is_there() {
