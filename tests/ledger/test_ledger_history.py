@@ -16,7 +16,7 @@ from app.core.plan import Basis, Estimate, TemplatePin
 from app.core.verdict import Refused
 from app.ledger.store import Ledger
 from tests.fakes.deliveries import Told
-from tests.fakes.facts import MIRA, START, WIDE, a_request, drafted, found, kept_step, sha
+from tests.fakes.facts import MIRA, START, WIDE, a_request, amendment, drafted, found, kept_step, sha
 from tests.fakes.plans import plan
 
 BUGFIX, DOCS = TemplatePin(name="bugfix", version="1.0.0"), TemplatePin(name="docs", version="1.0.0")
@@ -56,12 +56,17 @@ def carried_out(ledger: Ledger) -> Carry:
     return tell
 
 
-def _approve(ledger: Ledger, told: Told) -> None:
+def _approve(ledger: Ledger, told: Told, version: int = 1) -> None:
     posted = f.Said(
-        at=told.tick(), slot="plan", plan_version=1, comment_id=told.fresh(), node_id="IC", comment_digest=sha("plan")
+        at=told.tick(),
+        slot="plan",
+        plan_version=version,
+        comment_id=told.fresh(),
+        node_id="IC",
+        comment_digest=sha("plan"),
     )
-    look = LookUpAuthority(key="k", purpose=Purpose.APPROVE, person=MIRA, source=SourceKind.COMMENT, source_id=1)
-    for fact in (posted, found(look, told.tick(), plan_version=1)):
+    look = LookUpAuthority(key="k", purpose=Purpose.APPROVE, person=MIRA, source=SourceKind.COMMENT, source_id=version)
+    for fact in (posted, found(look, told.tick(), plan_version=version)):
         assert not isinstance(ledger.record(told.request.run, fact), Refused)
 
 
@@ -87,6 +92,26 @@ def test_what_kept_steps_cost_is_a_part_of_what_their_execution_cost(ledger: Led
     carried_out("0.25", kept=2)
     carried_out("0.25", kind=f.ExecutionFailed, kept=1)
     assert [one.usd for one in ledger.past_runs("bugfix")] == [Decimal("0.35"), Decimal("0.45")]
+
+
+def test_an_amended_plan_is_one_execution_with_the_cost_of_both_parts(ledger: Ledger) -> None:
+    told = Told(ledger)
+    told.allowed()
+    before = plan(run=told.request.run, template=BUGFIX, estimate=SIZE)
+    after = before.model_copy(update={"version": 2})
+    for made in (before, after):
+        ledger.put_plan(told.request.run, made)
+    told.settle(told.claim(DraftPlan), drafted(1, told.tick(), digest=digest(before), template=BUGFIX))
+    _approve(ledger, told)
+    claim = told.claim(Execute)
+    more = amendment(digest(before), claim.effect.key, 2, told.tick())
+    told.settle(claim, more.model_copy(update={"digest": digest(after)}))
+    assert ledger.past_runs("bugfix") == ()
+    assert ledger.plan(told.request.run, 2) == after
+    _approve(ledger, told, 2)
+    cost, refs = Spent(calls=1, usd=Decimal("0.40")), {"patch_ref": sha("patch"), "report_ref": sha("report")}
+    told.settle(told.claim(Execute), f.StepsDone(at=told.tick(), plan_digest=digest(after), spent=cost, **refs))
+    assert ledger.past_runs("bugfix") == (PastRun(WIDE + 2, Decimal("0.45"), 321),)
 
 
 def test_what_has_no_known_price_and_what_asked_no_model_is_left_out(ledger: Ledger, carried_out: Carry) -> None:
