@@ -30,6 +30,8 @@ from worker.model.words import (
     ToolResult,
     ToolResults,
     UserText,
+    called,
+    sendable,
 )
 
 if TYPE_CHECKING:
@@ -287,13 +289,13 @@ def _reply(raw: object, name: str, attempt: _Attempts) -> Reply:
     elif stopped is Stopped.TOOL_USE:
         stopped = Stopped.END
     # A cut reply is never given back, so what it held is not kept.
-    content = () if stopped is Stopped.CUT else tuple(block.to_dict(mode="json") for block in raw.content)
+    content = () if stopped is Stopped.CUT else tuple(sendable(block.to_dict(mode="json")) for block in raw.content)
     details = raw.stop_details
     if stopped is Stopped.REFUSED and details is not None:
         because = ": ".join(str(part) for part in (because, details.category, details.explanation) if part)
     return Reply(
-        text="\n".join(block.text for block in raw.content if block.type == "text"),
-        calls=tuple(ToolCall(block.id, block.name, block.input) for block in asked if stopped is Stopped.TOOL_USE),
+        text=sendable("\n".join(block.text for block in raw.content if block.type == "text")),
+        calls=tuple(called(block) for block in asked if stopped is Stopped.TOOL_USE),
         stopped=stopped,
         because=because,
         spent=attempt.spent.plus(_spent(raw, name, attempt.seconds)),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from app.core.budget import Spent
 from worker.model.schema import understood
@@ -22,6 +23,26 @@ class Tool:
         understood(self.schema)
 
 
+def sendable(value: Any) -> Any:
+    """A value of JSON in which every text can be sent and kept: of a character only half of which came, U+FFFD stays.
+
+    A model may write such a half as an escape, and no encoder takes it.
+    """
+    match value:
+        case str():
+            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if _halved(value) else value
+        case dict():
+            return {sendable(key): sendable(one) for key, one in value.items()}
+        case list():
+            return [sendable(one) for one in value]
+        case _:
+            return value
+
+
+def _halved(text: str) -> bool:
+    return not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text)
+
+
 @dataclass(frozen=True)
 class ToolCall:
     """A call that a model made in full: its JSON was complete. It is not yet checked against the tool's schema."""
@@ -29,6 +50,11 @@ class ToolCall:
     id: str
     name: str
     input: Mapping[str, object]
+
+
+def called(block: Any) -> ToolCall:
+    """The call in a block of a reply."""
+    return ToolCall(str(block.id), sendable(block.name), sendable(block.input))
 
 
 class Outcome(StrEnum):

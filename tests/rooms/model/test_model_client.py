@@ -61,6 +61,17 @@ def test_malformed_tool_input_is_a_cut_and_never_a_call(serve, model_at, broken)
     assert (reply.stopped, reply.calls, reply.because) == (Stopped.CUT, (), "malformed tool input")
 
 
+def test_half_a_character_in_a_reply_can_be_sent_back_and_kept(serve, model_at):
+    halved = {"name": "submit_plan", "input": {"steps": ["é \udc00", "two"]}}
+    api = serve({"text": "so \ud83d", "calls": [halved]}, GOOD)
+    model = model_at(api)
+    reply = model.ask("prompt", HELLO, [PLAN], 500)
+    assert json.dumps([reply.text, dict(reply.calls[0].input)], ensure_ascii=False).encode()
+    assert dict(reply.calls[0].input) == {"steps": ["é \ufffd", "two"]} and reply.text == "so \ufffd"
+    again = [*HELLO, AssistantTurn(reply), ToolResults((ToolResult(reply.calls[0].id, "Once more."),))]
+    assert model.ask("prompt", again, [PLAN], 500).stopped is Stopped.TOOL_USE
+
+
 @pytest.mark.parametrize(("status", "word"), [(529, "overloaded"), (429, "rate limited"), (500, "500"), (504, "504")])
 def test_failures_that_stay_are_unavailable_after_a_bounded_number_of_attempts(serve, model_at, status, word):
     api = serve({"error": status, "repeat": 9})
