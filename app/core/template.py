@@ -204,6 +204,8 @@ def parse_template(files: Mapping[str, str]) -> Template:
         sheet = yaml.safe_load(files[_SHEET])
     except yaml.YAMLError as error:
         raise TemplateUnreadable(f"{_SHEET} is not YAML: {error}") from error
+    except RecursionError as error:
+        raise TemplateUnreadable(f"{_SHEET} is nested too deeply.") from error
     if not isinstance(sheet, dict) or not isinstance(sheet.get("prompts", {}), dict):
         raise TemplateUnreadable(f"{_SHEET} must be a mapping with a mapping of prompts.")
     named = sheet.get("prompts", {})

@@ -30,7 +30,8 @@ def sendable(value: Any) -> Any:
     """
     match value:
         case str():
-            return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace") if _halved(value) else value
+            whole = not _halved(value)
+            return value if whole else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
         case dict():
             return {sendable(key): sendable(one) for key, one in value.items()}
         case list():

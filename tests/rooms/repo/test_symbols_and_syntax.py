@@ -2,9 +2,12 @@ import hashlib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.core.patch import Patch
 from app.core.verdict import Allowed
+from worker.repo import globs
 from worker.repo.difference import changed_lines, file_changes
 from worker.repo.edits import Overlay
 from worker.repo.fence import Create, Delete, Fence, Move, Replace
@@ -104,12 +107,25 @@ def test_definitions_that_a_file_lost_are_named_with_their_old_lines(path, befor
         ("[!a].t", ["b.t"], ["a.t", "/.t"]),
         ("a+(b)^", ["a+(b)^"], ["aab"]),
         ("[", ["["], ["a"]),
+        ("[z-a]", [], ["z", "a", "[z-a]"]),
+        ("*a*a*/**/*b*.py", ["aa/b.py", "xaxa/y/ab.py"], ["a/b.py", "aa/x.py"]),
+        ("*a" * 40 + "b", [], ["a" * 255]),
+        ("**/a/" * 40 + "b", [], ["a/" * 100 + "a"]),
     ],
 )
 def test_a_glob_means_what_people_expect(glob, fits, fails):
     pattern = glob_pattern(glob)
     assert [path for path in fits if not pattern.search(path)] == []
     assert [path for path in fails if pattern.search(path)] == []
+
+
+@given(
+    st.lists(st.sampled_from(["*", "**", "**/", "/", "a", "b", "?", "[ab]", "[!a]", "."]), min_size=1, max_size=9),
+    st.text("ab/.", max_size=12),
+)
+def test_a_glob_with_many_wildcards_means_the_same_as_its_expression(glob, path):
+    pieces = globs._pieces("".join(glob))
+    assert globs._Positions(pieces).reach_the_end(path) == bool(globs.expression(pieces).fullmatch(path))
 
 
 def test_changed_lines_are_counted_as_git_does():
