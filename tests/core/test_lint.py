@@ -46,6 +46,17 @@ def test_every_fault_is_told_at_once_and_the_first_one_is_the_verdict() -> None:
     assert refused.reason == faults[0].words
 
 
+def test_set_up_commands_are_those_of_the_policy_and_hosts_come_with_them_only() -> None:
+    policy = Policy(setup=(("make", "tools"),), hosts=("a.example.test:443",))
+
+    def found(**changes: Any) -> list[str]:
+        return [one.words for one in plan_faults(plan(**changes), STRICT, policy) if one.code is Code.POLICY]
+
+    assert found(setup=policy.setup, hosts=policy.hosts) == []
+    assert "has no set-up commands" in found(hosts=policy.hosts)[0]
+    assert "not those of the policy" in found(setup=[["make", "other"]])[0]
+
+
 def test_a_fault_says_its_sort() -> None:
     assert str(Fault(Code.TEST, "None.")) == "[regression test] None."
 

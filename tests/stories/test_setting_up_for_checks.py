@@ -1,12 +1,14 @@
 """Set-up commands of a repository: they run for an approved plan, reach what it names, and run once."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from app.core.run import Closed, Published
-from tests.fakes.setting_up import OTHER, files, furnished
+from tests.fakes.household import Furnishing
+from tests.fakes.setting_up import OTHER, POLICY, files, furnished
 from tests.fakes.story import REPO, Story
 from tests.fakes.tls_registry import NAME, Registry
 
@@ -55,3 +57,20 @@ def test_a_set_up_that_reaches_for_a_host_which_the_plan_does_not_name_is_refuse
     assert set(story.control.branches(REPO)) == {"main"}
     told = f"reached for `{other}`, which the approved plan does not name"
     story.ends(Closed, told, "`hosts`", "set the label again")
+
+
+def test_a_registry_that_the_machine_is_not_configured_for_any_more_is_not_reached_for_an_older_plan(
+    make_story: Making, registry: Registry, tmp_path: Path
+) -> None:
+    with_pip = files(registry) | {POLICY: "setup: [[python3, -m, pip, --version]]\n"}
+    here = furnished(tmp_path, registry)
+
+    def configured(host: str) -> Furnishing:
+        return replace(here, env={**here.env, "HOME": str(tmp_path), "PIP_INDEX_URL": f"https://{host}/simple"})
+
+    story = make_story(files=with_pip, furnishing=configured("old.example.test"))
+    story.mira.labels()
+    assert "old.example.test:443" in story.plan_is_read()["body"]
+    story.set_up_again(configured("new.example.test"))
+    story.mira.says("/approve")
+    story.ends(Closed, "names hosts that neither the policy nor", "old.example.test:443", "plan anew")

@@ -146,6 +146,16 @@ class TestInTheBox:
         assert isinstance(failed, EnvironmentUnavailable), failed
         assert failed.passing and "nowhere.invalid:443" in failed.reason
 
+    def test_a_host_that_was_reached_for_in_vain_is_told_where_the_commands_ended_well_all_the_same(
+        self, setting: Setting
+    ) -> None:
+        text = "import urllib.request\ntry: urllib.request.urlopen('https://b.example.test/')\nexcept OSError: pass"
+        made = setting("", commands=(("python3", "-c", text),), hosts=frozenset({Host("a.example.test")}))
+        assert isinstance(made, CheckEnvironment), made
+        assert made.notes == (
+            "While setting up, `b.example.test:443` was reached for and refused: the plan does not name it.",
+        )
+
     def test_what_is_called_off_is_no_fault_of_the_commands(self, setting: Setting) -> None:
         failed = setting("sleep 60", wanted=lambda: False)
         assert isinstance(failed, EnvironmentUnavailable) and failed.passing
