@@ -7,7 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -32,6 +31,7 @@ from app.settings import (
     template_settings,
     whole_number,
 )
+from worker.box_terms import BoxTerms, box_terms
 
 PLANNER_MODEL = "claude-fable-5-2"
 EXECUTOR_MODEL = "claude-sonnet-5-5"
@@ -96,17 +96,6 @@ class DocsSettings:
 
     reach: DocsReach = field(default_factory=DocsReach)
     authorities: Path | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class BoxTerms:
-    """The operator's word on the box: reserved ranges and addresses of names in which hosts of set-up commands may lie,
-    the control group whose subtree is handed to the worker, and whether its limits have to be hard."""
-
-    networks: tuple[IPv4Network | IPv6Network, ...] = ()
-    names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    cgroup: Path | None = None
-    hard_limits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,32 +197,6 @@ def docs_settings(env: Mapping[str, str]) -> DocsSettings:
     if authorities is not None and not authorities.is_file():
         raise SettingsWrong(name, f"{name} names no file: {authorities}.")
     return DocsSettings(reach, authorities)
-
-
-def box_terms(env: Mapping[str, str]) -> BoxTerms:
-    """From `COUNTERSIGN_BOX_NETWORKS` (`10.1.0.0/16`), `COUNTERSIGN_BOX_NAMES` (`registry.example.com=10.1.2.3`),
-    `COUNTERSIGN_BOX_CGROUP` (a folder) and `COUNTERSIGN_BOX_LIMITS` (`hard` or `soft`)."""
-    name = "COUNTERSIGN_BOX_NETWORKS"
-    try:
-        networks = tuple(ip_network(word) for word in _listed(env, name))
-    except ValueError as error:
-        raise SettingsWrong(name, f"{name}: {error}.") from error
-    name, names = "COUNTERSIGN_BOX_NAMES", dict[str, tuple[str, ...]]()
-    for word in _listed(env, name):
-        host, _, address = word.partition("=")
-        try:
-            names[host.lower()] = (*names.get(host.lower(), ()), str(ip_address(address)))
-        except ValueError as error:
-            raise SettingsWrong(name, f"{name}: {word!r} is not a name, `=` and an address.") from error
-    name, limits = "COUNTERSIGN_BOX_LIMITS", env.get("COUNTERSIGN_BOX_LIMITS", "").strip() or "soft"
-    if limits not in ("hard", "soft"):
-        raise SettingsWrong(name, f"{name} is neither `hard` nor `soft`.")
-    named = env.get("COUNTERSIGN_BOX_CGROUP", "").strip()
-    return BoxTerms(networks, names, Path(named) if named else None, limits == "hard")
-
-
-def _listed(env: Mapping[str, str], name: str) -> list[str]:
-    return [word for word in re.split(r"[,\s]+", env.get(name, "")) if word]
 
 
 def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:

@@ -11,8 +11,7 @@ from urllib.parse import urlsplit
 from app.core.paths import shown
 from app.core.span import SpanKind
 from app.core.verdict import Refused
-from worker.box.box import Box
-from worker.box.command import BoxUnavailable
+from worker.box.command import BoxUnavailable, Runs
 from worker.box.page import Fetched, Message, NotVisited, Visit, visit_of, visiting
 from worker.evidence.outline import outline
 from worker.evidence.trace import Trace
@@ -63,7 +62,7 @@ class Browsing:
     tree: Path
     snapshot: Snapshot
     chromium: str
-    open_box: Callable[[], Box | BoxUnavailable]
+    open_box: Callable[[], Runs | BoxUnavailable]
     keep: Callable[[bytes, str], str]
     trace: Trace
     visits: int = 0

@@ -15,9 +15,8 @@ from app.core.report import NOT_RUN, CheckRun, When
 from app.core.span import SpanKind
 from app.core.verdict import Refused
 from worker.belts.believing import doubt
-from worker.box.box import Box
 from worker.box.checks import Ground, NamedCheck, command_for, discover
-from worker.box.command import BoxUnavailable, Ran
+from worker.box.command import BoxUnavailable, Ran, Runs
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable
 from worker.box.preparing import Prepared
 from worker.evidence.distill import distill
@@ -67,7 +66,7 @@ class _Prepared:
 class Prover:
     """Where checks are run, and where their output is kept."""
 
-    box: Box
+    box: Runs
     snapshot: Snapshot
     known: tuple[NamedCheck, ...]
     prepare: Prepare

@@ -11,9 +11,8 @@ from app.core.verdict import Refused
 from worker.belts.proving import BoxLost
 from worker.belts.reproduced import briefly, told, whole
 from worker.belts.trying import MOST_RUNS, Stood, Trials, Tried
-from worker.box.box import Box
 from worker.box.checks import Ground, NamedCheck, command_for
-from worker.box.command import BoxUnavailable
+from worker.box.command import BoxUnavailable, Runs
 from worker.box.environment import KIND as PYTHON_KIND
 from worker.box.environment import EnvironmentUnavailable
 from worker.box.node import KIND as NODE_KIND
@@ -60,7 +59,7 @@ class Workplace:
     checks: tuple[NamedCheck, ...]
     index: IndexCache
     trace: Trace
-    open_box: Callable[[], Box | BoxUnavailable]
+    open_box: Callable[[], Runs | BoxUnavailable]
     prepare: Callable[[set[str], Path], Prepared]
 
     @cached_property

@@ -7,8 +7,7 @@ from app.core.span import SpanKind
 from app.core.verdict import Refused
 from worker.belts.proving import BoxLost, scratch
 from worker.box.attempts import attempts
-from worker.box.box import Box
-from worker.box.command import BoxUnavailable, Command
+from worker.box.command import BoxUnavailable, Command, Runs
 from worker.box.command import Ran as Result
 from worker.box.reproduction import TRACED, Reproduction, Stand, Way, command_of
 from worker.box.trail import Trail, read_trail
@@ -44,7 +43,7 @@ class Tried:
 class Trials:
     """Where trials take place, and how much of the bounds is used. `stand` may take minutes when first asked."""
 
-    box: Box
+    box: Runs
     snapshot: Snapshot
     paths: Set[str]
     stand: Callable[[str], Stood]

@@ -13,6 +13,7 @@ from worker.box.account import Account, BoxAccount, OwnAccount, account_for_the_
 from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran
 from worker.box.egress.rules import TLS_PORT, Network, Rules
 from worker.box.groups import Groups, NoGroups, open_groups
+from worker.box.handing import must_be_handed_over
 from worker.box.kernel import become_reaper
 from worker.box.mounts import Handed, arguments, first_step
 from worker.box.orphans import end_orphans
@@ -112,11 +113,7 @@ class Box:
         machine has cores, at most four.
         Raises ValueError for a tree or tool directory that no caller may hand over.
         """
-        for place in (tree, *command.tools, *((command.made,) if command.made else ())):
-            if place.is_symlink() or not place.is_dir():
-                raise ValueError(f"{place} is not a directory that can be handed over")
-        if (tree / ".git").exists() or (tree / ".git").is_symlink():
-            raise ValueError(f"{tree} holds .git, which never enters the box")
+        must_be_handed_over(tree, command)
         if _keeper(self._settings.bwrap) != self._keeper:
             return BoxUnavailable(
                 f"{self._settings.bwrap} changed since the box was proved.", "Start the worker again."

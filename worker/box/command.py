@@ -1,10 +1,10 @@
 """The words of the box: what is asked of it and what it answers."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from worker.box.egress.rules import Host, Reached
 
@@ -119,6 +119,17 @@ class Ran:
     """What an install run wished to reach, in the order of the wishes."""
     trail: bytes = b""
     trail_cut: bool = False
+
+
+class Runs(Protocol):
+    """What keeps the promise: bubblewrap on this machine, or pods on a cluster."""
+
+    def run(self, tree: Path, command: Command, wanted: Callable[[], bool] = ...) -> "Ran | BoxUnavailable":
+        """What the command did with the tree at `/work`, or why it could not start. When it returns no process of the
+        command is alive. It is ended soon after `wanted` answers no. Raises ValueError for what no caller may hand
+        over.
+        """
+        ...
 
 
 @dataclass(frozen=True, slots=True)

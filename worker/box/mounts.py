@@ -65,7 +65,8 @@ _SMALL_FILES: Mapping[str, str] = {
     "/etc/resolv.conf": "",
 }
 
-_FIRST_STEP = 'mark=$1; shift; {copy}shift; printf "%s\\n" "$mark"; read -r word || exit 1; exec "$@" < /dev/null'
+_FIRST_STEP = 'mark=$1; shift; {copy}shift; printf "%s\\n" "$mark"; {held}exec "$@" < /dev/null'
+_HELD = "read -r word || exit 1; "
 _COPY = (
     "cp -a /src/. /work/ || exit 1; "
     'while [ "$1" != -- ]; do [ -e "$1" ] || [ -L "$1" ] || ln -s "$2" "$1" || exit 1; shift 2; done; '
@@ -80,7 +81,16 @@ def first_step(profile: Profile) -> str:
     Without the word it ends. bubblewrap ties its inner process to the outer one only shortly before that
     process starts, so a supervisor that died meanwhile must not leave a command behind that begins.
     """
-    return _FIRST_STEP.format(copy=_COPY if TERMS[profile].work is Work.COPY else "")
+    return _step(profile, _HELD)
+
+
+def unheld_step(profile: Profile) -> str:
+    """The same where nobody holds the command back: it begins when the mark was said."""
+    return _step(profile, "")
+
+
+def _step(profile: Profile, held: str) -> str:
+    return _FIRST_STEP.format(copy=_COPY if TERMS[profile].work is Work.COPY else "", held=held)
 
 
 @dataclass(slots=True)

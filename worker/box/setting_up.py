@@ -15,8 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from app.core.fit import is_manifest
 from app.core.verdict import Refused
-from worker.box.box import Box
-from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran
+from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran, Runs
 from worker.box.egress.inside import PORT
 from worker.box.egress.rules import NOT_LISTED, NOT_REACHED, NOT_RESOLVED, Host, Reached
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable, Workshop, alone, digest_of, write_whole
@@ -52,7 +51,7 @@ class SetUp:
 
     commands: tuple[tuple[str, ...], ...]
     hosts: frozenset[Host]
-    box: Box
+    box: Runs
     scope: str
     variables: Mapping[str, str] = field(default_factory=dict)
     wanted: Callable[[], bool] = lambda: True

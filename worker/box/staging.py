@@ -76,6 +76,15 @@ def make_readable(tree: int) -> None:
                 os.chmod(name, wanted, dir_fd=directory)
 
 
+def make_readable_path(tree: Path) -> None:
+    """The same for a tree by its path, which is no link."""
+    descriptor = os.open(tree, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        make_readable(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def give(tree: int, account: BoxAccount) -> None:
     """The account owns everything in the tree; links are not followed."""
     for _, folders, files, directory in os.fwalk(".", dir_fd=tree, follow_symlinks=False):

@@ -22,12 +22,11 @@ from worker.belts.amending import Amender
 from worker.belts.bench import Bench, BenchModels, Made, Paused, Stopped
 from worker.belts.progress import Progress
 from worker.belts.proving import BoxLost, NotPrepared, Prover, scratch
-from worker.box.box import Box, open_box
 from worker.box.checks import Ground, checks_of
-from worker.box.command import BoxUnavailable
+from worker.box.command import BoxUnavailable, Runs
 from worker.box.environment import EnvironmentUnavailable
 from worker.box.setting_up import SetUp
-from worker.duties.preparing import box_settings, preparing, reach_of, setting_up
+from worker.duties.preparing import opened, preparing, reach_of, setting_up
 from worker.evidence.trace import CalledOff, Trace
 from worker.outcomes import Held, MustWait
 from worker.repo.mirror import Mirror
@@ -140,7 +139,7 @@ def _answered(work: _Work) -> Findings | Stopped:
 
 
 def _changed(work: _Work) -> Made | Paused | Stopped:
-    box = open_box(box_settings(work.shop, work.plan))
+    box = opened(work.shop, work.plan)
     if isinstance(box, BoxUnavailable):
         raise _waiting(box)
     how = setting_up(work.shop, work.plan, work.policy, work.trace, box)
@@ -154,7 +153,7 @@ def _changed(work: _Work) -> Made | Paused | Stopped:
 
 
 @contextmanager
-def _bench(work: _Work, box: Box, how: SetUp | None) -> Iterator[Bench]:
+def _bench(work: _Work, box: Runs, how: SetUp | None) -> Iterator[Bench]:
     shop, plan = work.shop, work.plan
     with Snapshot(work.mirror, plan.base_commit) as snapshot, scratch() as folder:
         tree = folder / "tree"

@@ -24,14 +24,12 @@ from worker.belts.proving import scratch
 from worker.belts.reading_docs import DocsTool
 from worker.belts.reading_up import NotReady, ReadUp, read
 from worker.belts.reproducing import Reproducing, Workplace
-from worker.box.box import Box, open_box
 from worker.box.checks import Ground, NamedCheck, checks_of
-from worker.box.command import BoxUnavailable
 from worker.box.page import chromium_here
 from worker.docs.fetching import Documentation
 from worker.duties.asking import reading
 from worker.duties.narrowing import narrow_plan
-from worker.duties.preparing import Reach, box_settings, preparing, reach_of
+from worker.duties.preparing import Reach, opened, preparing, reach_of
 from worker.evidence.trace import Trace
 from worker.github.reader import Reader
 from worker.model.conversation import ToolGroup
@@ -122,9 +120,6 @@ def _groups(
     """What the planner can look at beside the repository at its base commit, and where it can try something out."""
     shop = room.shop
 
-    def opened() -> Box | BoxUnavailable:
-        return open_box(box_settings(shop))
-
     workplace = Workplace(
         tree=tree,
         snapshot=snapshot,
@@ -132,7 +127,7 @@ def _groups(
         checks=checks,
         index=shop.index,
         trace=room.trace,
-        open_box=opened,
+        open_box=lambda: opened(shop),
         prepare=preparing(shop, room.trace),
     )
     looking_up = LookUps(lambda: reading(shop, room.claim), task.read.base_commit)
@@ -142,7 +137,7 @@ def _groups(
     chromium = chromium_here()
     if chromium is None or not has_pages(snapshot):
         return groups
-    return *groups, Browsing(tree, snapshot, chromium, opened, shop.keep, room.trace)
+    return *groups, Browsing(tree, snapshot, chromium, lambda: opened(shop), shop.keep, room.trace)
 
 
 def _earlier(shop: Shop, claim: Claim, read: ReadUp) -> Earlier:

@@ -8,8 +8,9 @@ from app.core.policy import Policy
 from app.core.span import SpanKind
 from app.core.verdict import Refused
 from worker.belts.proving import Prepare
-from worker.box.box import Box, BoxSettings
+from worker.box.box import BoxSettings, open_box
 from worker.box.clients import Registries, registries_of
+from worker.box.command import BoxUnavailable, Runs
 from worker.box.egress.rules import TLS_PORT, Host, NotAHost, read_host
 from worker.box.environment import CannotPrepare, CheckEnvironment, Workshop, registry_variables
 from worker.box.limits import GIB
@@ -76,6 +77,17 @@ def reach_of(shop: Shop, policy: Policy) -> Reach | Refused:
     return Reach(named | registries.hosts, registries)
 
 
+def opened(shop: Shop, plan: Plan | None = None) -> Runs | BoxUnavailable:
+    """The box of this installation, proved; else the reason."""
+    cluster = shop.settings.box.cluster
+    if cluster is None:
+        return open_box(box_settings(shop, plan))
+    # Loaded where it is used: most installations have no cluster.
+    from worker.box.pods.probe import open_pods
+
+    return open_pods(cluster)
+
+
 def box_settings(shop: Shop, plan: Plan | None = None) -> BoxSettings:
     """The operator's word; an approved plan's hosts bring their ports, which the operator let its policy name."""
     settings = shop.settings
@@ -90,7 +102,7 @@ def box_settings(shop: Shop, plan: Plan | None = None) -> BoxSettings:
     )
 
 
-def setting_up(shop: Shop, plan: Plan, policy: Policy, trace: Trace, box: Box) -> SetUp | Refused | None:
+def setting_up(shop: Shop, plan: Plan, policy: Policy, trace: Trace, box: Runs) -> SetUp | Refused | None:
     """The approved plan's set-up, as long as all its hosts may still be named here; None where it has none."""
     if plan.setup is None:
         return None

@@ -73,9 +73,10 @@ class TestInTheBox:
             project,
             setting(MAKING),
             "cat vendored/tool src/made/deep src/beside ~/.local/lib/module notes.md; sh vendored/greet;"
-            " for each in vendored/x /made/x ~/.local/x; do (: > $each) 2> /dev/null && echo written; done; true",
+            " for each in vendored/x /made/x ~/.local/x; do (: > $each) 2> /dev/null && echo written; done;"
+            " grep ' /made ' /proc/self/mounts | cut -d' ' -f4 | cut -d, -f1",
         )
-        assert ran.output.decode().split() == ["tool", "deep", "beside", "home", "first", "hello"]
+        assert ran.output.decode().split() == ["tool", "deep", "beside", "home", "first", "hello", "ro"]
 
     def test_a_file_of_the_change_stands_before_one_that_was_made(
         self, box: Box, project: Path, setting: Setting
