@@ -58,8 +58,16 @@ def labelled_again(state: State, fact: f.LabelledAgain) -> Move:
     return Move(state, (reply(key, ReplyTopic.NOTE, fact.person, note),))
 
 
-def label_removed(state: State, fact: f.LabelRemoved) -> Move:
+def label_removed(state: State, fact: f.LabelRemoved) -> Move | Stay:
+    """Who takes the label off wants no run; that there is no such label any more says nothing of an approved plan."""
     who = fact.person.login if fact.person else "somebody"
+    if fact.label and fact.label.strip().casefold() != state.request.label.strip().casefold():
+        return Stay("It is not the label of this run.")
+    if fact.deleted and isinstance(state, Approved | Built | Reporting):
+        return Stay("The plan is approved; that its label is no more changes nothing.")
+    if fact.deleted:
+        words = Refused("The label was deleted from the repository, or archived.", "Another one starts a new run.")
+        return closed(state, ClosedReason.CANCELLED, words)
     words = Refused(f"The label was taken off by {who}.", "Setting it again starts a new run.")
     return closed(state, ClosedReason.CANCELLED, words)
 

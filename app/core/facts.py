@@ -40,6 +40,10 @@ class LabelRemoved(_Fact):
 
     kind: Literal["label_removed"] = "label_removed"
     person: Person | None
+    deleted: bool = False
+    """Whether the label itself was deleted or archived, and not only taken off the issue."""
+    label: str = ""
+    """Which label, where that was said of the whole repository."""
 
 
 class IssueChanged(_Fact):

@@ -7,7 +7,6 @@ to leave out is optional (github-facts 3, 36). A field that nobody reads cannot 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated
 
 import msgspec
 
@@ -18,78 +17,7 @@ from app.core.digest import text_digest
 from app.core.issue import IssueSnapshot, Person
 from app.core.news import Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen
 from app.core.run import Request
-
-Id = Annotated[int, msgspec.Meta(ge=0, le=2**53 - 1)]
-"""Ids pass 2^31 (LG-01); beyond 2^53 canonical JSON could not carry them."""
-
-
-class _User(msgspec.Struct, frozen=True, gc=False):
-    id: Id | None = None
-    login: str | None = None
-    type: str | None = None
-
-
-class _Label(msgspec.Struct, frozen=True, gc=False):
-    name: str | None = None
-
-
-class _There(msgspec.Struct, frozen=True, gc=False):
-    """An object of which only its being there counts."""
-
-
-class _Issue(msgspec.Struct, frozen=True, gc=False):
-    number: Id
-    title: str = ""
-    body: str | None = None
-    user: _User | None = None
-    state: str | None = None
-    labels: list[_Label] | None = None
-    pull_request: _There | None = None
-
-
-class _Comment(msgspec.Struct, frozen=True, gc=False):
-    id: Id
-    node_id: str | None = None
-    body: str | None = None
-    user: _User | None = None
-
-
-class _Pull(msgspec.Struct, frozen=True, gc=False):
-    number: Id
-    merged: bool | None = None
-    merged_at: str | None = None
-
-
-class _Repository(msgspec.Struct, frozen=True, gc=False):
-    id: Id
-    full_name: str
-
-
-class _Installation(msgspec.Struct, frozen=True, gc=False):
-    id: Id
-
-
-class _Routing(msgspec.Struct, frozen=True, gc=False):
-    action: str | None = None
-
-
-class _Payload(msgspec.Struct, frozen=True, gc=False):
-    """The one lenient shape of every event that is read; unknown fields are skipped unread."""
-
-    action: str | None = None
-    issue: _Issue | None = None
-    comment: _Comment | None = None
-    pull_request: _Pull | None = None
-    label: _Label | None = None
-    changes: dict[str, msgspec.Raw] | None = None
-    repository: _Repository | None = None
-    repositories_removed: list[_Repository] | None = None
-    installation: _Installation | None = None
-    sender: _User | None = None
-
-
-_ROUTING = msgspec.json.Decoder(_Routing)
-_PAYLOAD = msgspec.json.Decoder(_Payload)
+from app.web.payload import PAYLOAD, ROUTING, Comment, Issue, Label, Payload, User
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +56,11 @@ class Intake:
         if actions is None:
             return Ignored(f"{event} is not an event that is followed")
         try:
-            action = _ROUTING.decode(body).action or ""
+            action = ROUTING.decode(body).action or ""
             reader = actions.get(action)
             if reader is None:
                 return Ignored(f"{event}.{action} is not an action that is followed")
-            payload = _PAYLOAD.decode(body)
+            payload = PAYLOAD.decode(body)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
             return Unreadable(f"The body is not what GitHub sends for {event}: {wrong}.")
         if self.bot_id is not None and payload.sender is not None and payload.sender.id == self.bot_id:
@@ -159,7 +87,7 @@ class _Reading:
     """One payload that is being read."""
 
     intake: Intake
-    payload: _Payload
+    payload: Payload
     now: datetime
 
     @property
@@ -172,11 +100,11 @@ class _Reading:
             return None
         return Seen(repository.id, repository.full_name, installation.id)
 
-    def is_ours(self, label: _Label) -> bool:
+    def is_ours(self, label: Label) -> bool:
         return label.name is not None and self.intake.word_of(label.name) is not None
 
 
-def _person(user: _User | None) -> Person | None:
+def _person(user: User | None) -> Person | None:
     """None for who is missing: a deleted account, or a sender that GitHub left out (WH-02)."""
     if user is None or user.id is None or not user.login:
         return None
@@ -188,7 +116,7 @@ def _shown(text: str) -> str:
     return text.replace("\0", "")
 
 
-def _snapshot(issue: _Issue) -> IssueSnapshot:
+def _snapshot(issue: Issue) -> IssueSnapshot:
     return IssueSnapshot(number=issue.number, title=issue.title, body=issue.body or "")
 
 
@@ -237,7 +165,17 @@ def _issue_unlabeled(reading: _Reading) -> _Understood:
     # Without the key a label was deleted from the repository; which one, the payload does not say (github-facts 3).
     if issue is not None and any(reading.is_ours(label) for label in issue.labels or ()):
         return Ignored("the issue still carries the trigger label")
-    return _about_issue(reading, f.LabelRemoved(at=reading.now, person=reading.sender))
+    gone = payload.label is None
+    return _about_issue(reading, f.LabelRemoved(at=reading.now, person=reading.sender, deleted=gone))
+
+
+def _label_archived(reading: _Reading) -> _Understood:
+    label, repository = reading.payload.label, reading.payload.repository
+    if label is None or label.name is None or repository is None or not reading.is_ours(label):
+        return Ignored("the label is not the trigger label")
+    name = _shown(label.name)
+    fact = f.LabelRemoved(at=reading.now, person=reading.sender, deleted=True, label=name)
+    return News(OnRepository(repository.id), fact, reading.seen())
 
 
 def _issue_edited(reading: _Reading) -> _Understood:
@@ -280,7 +218,7 @@ def _comment_created(reading: _Reading) -> _Understood:
     return _spoken(reading, comment, writer)
 
 
-def _spoken(reading: _Reading, comment: _Comment, writer: Person) -> _Understood:
+def _spoken(reading: _Reading, comment: Comment, writer: Person) -> _Understood:
     body, now, issue = comment.body or "", reading.now, reading.payload.issue
     said = command.read(body)
     fact: f.Fact
@@ -350,11 +288,13 @@ def _repository_named(reading: _Reading) -> _Understood:
     return News(OnRepository(seen.repository_id), None, seen)
 
 
-def _repository_deleted(reading: _Reading) -> _Understood:
-    if reading.payload.repository is None:
-        return Ignored("the payload names no repository")
-    fact = f.RepositoryEnded(at=reading.now, how="The repository was deleted.")
-    return News(OnRepository(reading.payload.repository.id), fact)
+def _repository_ended(how: str) -> Callable[[_Reading], _Understood]:
+    def read(reading: _Reading) -> _Understood:
+        if reading.payload.repository is None:
+            return Ignored("the payload names no repository")
+        return News(OnRepository(reading.payload.repository.id), f.RepositoryEnded(at=reading.now, how=how))
+
+    return read
 
 
 def _installation_deleted(reading: _Reading) -> _Understood:
@@ -386,8 +326,11 @@ READERS: Mapping[str, Mapping[str, Reader]] = {
     "repository": {
         "renamed": _repository_named,
         "transferred": _repository_named,
-        "deleted": _repository_deleted,
+        "deleted": _repository_ended("The repository was deleted."),
+        # Nothing can be written there, and every conversation is locked (github-facts 156).
+        "archived": _repository_ended("The repository was archived."),
     },
+    "label": {"archived": _label_archived},
     "installation": {"deleted": _installation_deleted},
     "installation_repositories": {"removed": _repositories_removed},
 }
