@@ -173,6 +173,10 @@ class AuthorityFound(_Fact):
     """Why the code owners could not be read; empty where they were, or where there is no such file."""
     label_words: tuple[str, ...] = ()
     """What stands behind the colon of each trigger label that the issue carries now; empty for the bare one."""
+    paths_moved: tuple[str, ...] = ()
+    """Those of the plan's paths that changed on its branch since its base commit."""
+    moved_problem: str = ""
+    """Why it is not known which of them did; empty where it is."""
 
 
 class PlanDrafted(_Fact):

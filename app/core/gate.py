@@ -46,7 +46,21 @@ def may_approve(request: Request, proposal: Proposal, found: AuthorityFound, now
         _comment_stands(proposal, found),
         _said_after_shown(proposal, policy, found),
         _issue_stands(proposal, found.issue_digest),
+        base_stands(found),
         _in_time(proposal.expires_at, now),
+    )
+
+
+def base_stands(found: AuthorityFound) -> Verdict:
+    """What the plan touches is on its branch as it was when the plan was made (case PL-02); else it is stale."""
+    if found.moved_problem:
+        return Refused(found.moved_problem, "`/refresh` makes a plan on the newest commit.")
+    if not found.paths_moved:
+        return Allowed()
+    beside = f" and {len(found.paths_moved) - 1} more" if len(found.paths_moved) > 1 else ""
+    return Refused(
+        f"The plan is stale: {shown(found.paths_moved[0])}{beside} changed on its branch since it was made.",
+        "`/refresh` makes a plan on the newest commit and shows what differs.",
     )
 
 

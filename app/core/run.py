@@ -321,7 +321,7 @@ _SEAL = _Seal()
 class Grant:
     """The right to execute and to publish exactly one plan. Only an approved run yields one."""
 
-    __slots__ = ("also", "approval", "proposal", "request")
+    __slots__ = ("also", "approval", "begun", "proposal", "request")
 
     def __init__(self, seal: _Seal, state: Approved | Built) -> None:
         if seal is not _SEAL:
@@ -330,6 +330,8 @@ class Grant:
         self.proposal = state.proposal
         self.approval = state.approval
         self.also = state.also
+        # What was built on the approved commit stays so: what has changed since is for the review of the draft.
+        self.begun = isinstance(state, Built) or bool(state.work.steps)
 
     @property
     def approvals(self) -> tuple[Approval, ...]:

@@ -11,7 +11,7 @@ from app.core.facts import AuthorityFound, Found
 from app.core.issue import Person
 from app.core.owners import Owned
 from app.core.policy import Approving, Cancelling, Labelling, Policy, Protecting, Who
-from app.core.run import Approval, Proposal, Request
+from app.core.run import Approval, Narrowing, Proposal, Request
 from app.core.verdict import Allowed, Refused, all_of
 
 NOW = datetime(2026, 3, 3, 12, tzinfo=UTC)
@@ -330,3 +330,36 @@ def test_no_verdict_at_all_is_a_refusal() -> None:
     assert isinstance(all_of(), Refused)
     assert all_of(Allowed(), Allowed()) == Allowed()
     assert all_of(Allowed(), Refused("no")) == Refused("no")
+
+
+def test_a_plan_whose_paths_changed_on_its_branch_is_stale() -> None:
+    stale = may_approve(found(paths_moved=("src/a.py", "src/b.py")))
+    assert isinstance(stale, Refused)
+    assert stale.reason == "The plan is stale: src/a.py and 1 more changed on its branch since it was made."
+    assert "`/refresh`" in stale.remedy
+    assert may_approve(found(moved_problem="There is no branch main any more.")) == Refused(
+        "There is no branch main any more.", "`/refresh` makes a plan on the newest commit."
+    )
+
+
+def narrowing(**changes: Any) -> Narrowing:
+    values: dict[str, Any] = {"version": 1, "digest": DIGEST, "person": MIRA, "comment_id": 9, "approves": True}
+    return Narrowing(**(values | {"argument": "steps 1", "shown_at": NOW - timedelta(minutes=9)} | changes))
+
+
+def test_a_word_that_dropped_steps_approves_what_is_left_where_policy_says_so_and_only_that_word() -> None:
+    """It is older than the comment of what is left, and newer than that of the whole."""
+    policy = Policy(approve=Approving(dropped_steps="approve"))
+    left = proposal(narrowing=narrowing())
+    word = found(argument="steps 1", policy=policy, said_at=NOW - timedelta(minutes=6))
+    assert may_approve(word, left) == Allowed()
+    assert isinstance(may_approve(word), Refused)
+    for other in (
+        word.model_copy(update={"source_id": 8}),
+        word.model_copy(update={"policy": Policy()}),
+        word.model_copy(update={"said_at": NOW - timedelta(minutes=10)}),
+        word.model_copy(update={"source": SourceKind.REACTION}),
+    ):
+        assert isinstance(may_approve(other, left), Refused), other
+    assert isinstance(may_approve(word, proposal(narrowing=narrowing(approves=False))), Refused)
+    assert isinstance(may_approve(word, proposal(narrowing=narrowing(shown_at=None))), Refused)

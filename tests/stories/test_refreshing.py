@@ -7,7 +7,7 @@ import pytest
 
 from app.core.belts import Belt
 from app.core.run import Approved, Closed, Proposed, Published
-from tests.fakes.greeting import PLAN, STEP_1, calls, planning, script, submitting
+from tests.fakes.greeting import GREET, PLAN, STEP_1, calls, planning, script, submitting
 from tests.fakes.story import REPO, Story
 
 Making = Callable[..., Story]
@@ -33,6 +33,38 @@ def test_a_refreshed_plan_stands_on_the_newest_commit_and_shows_what_differs(mak
     assert "constraint added: The default name goes." in second["body"]
     assert "constraint dropped: The default name stays." in second["body"]
     assert story.hidden(first["id"])
+    rejected(story)
+
+
+def test_a_plan_is_stale_when_what_it_touches_changed_and_comes_back_refreshed(make_story: Making) -> None:
+    """Case PL-02, first way."""
+    story = make_story(script(OTHER))
+    story.away.add(Belt.EXECUTOR)
+    story.mira.labels()
+    story.plan_is_read()
+    story.control.push_commit(REPO, "main", {"greet.sh": f"{GREET}\n# The end.\n"})
+    story.mira.says("/approve")
+    story.next_comment("@mira", "The plan is stale: greet.sh changed on its branch", "`/refresh`")
+    story.mira.says("/refresh")
+    story.plan_is_read(2)
+    story.mira.says("/approve")
+    assert isinstance(story.state(), Approved)
+    story.mira.says("/cancel")
+    story.away.clear()
+    story.ends(Closed, "cancelled by mira")
+
+
+def test_an_approval_is_void_when_what_it_touches_changed_before_the_work_began(story: Story) -> None:
+    story.away.add(Belt.EXECUTOR)
+    story.mira.labels()
+    story.plan_is_read()
+    story.mira.says("/approve")
+    assert isinstance(story.state(), Approved)
+    story.control.push_commit(REPO, "main", {"greet.sh": f"{GREET}\n# The end.\n"})
+    story.away.clear()
+    story.crank()
+    story.next_comment("The approval does not stand", "The plan is stale: greet.sh changed", "`/refresh`")
+    assert story.shown_to("executor") == []
     rejected(story)
 
 

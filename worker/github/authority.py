@@ -18,6 +18,7 @@ from app.core.run import Approval, ApprovalSource, Proposal, Request
 from app.core.verdict import Refused
 from worker.github.belonging import ownership, teams, teams_that_matter
 from worker.github.errors import Gone, NotFound
+from worker.github.moved import moved
 from worker.github.reader import Reader
 from worker.github.views import CommentReactions
 
@@ -55,7 +56,8 @@ def question_again(request: Request, proposal: Proposal, approval: Approval, bou
 
 def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound:
     """The answer as a fact. Raises `GitHubError` where GitHub could not say, `NotFound`/`Gone` for a lost issue."""
-    head = reader.head_of(reader.repository().default_branch)
+    default = reader.repository().default_branch
+    head = reader.head_of(default)
     policy = _policy(reader, head, question.bounds)
     permission = reader.permission_of(question.person.login)
     # A login that passed to another account carries nothing over (github-facts 85).
@@ -69,6 +71,8 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
     belongs = ownership(reader, known, question.proposal, head)
     asked = teams_that_matter(known, belongs.parts) if is_theirs and not question.person.is_bot else ()
     member = teams(reader, asked, question.person.login)
+    offered = question.proposal if question.purpose is Purpose.APPROVE else None
+    since = moved(reader, offered, _head_of(reader, offered, head, default))
     return AuthorityFound(
         at=now,
         purpose=question.purpose,
@@ -92,7 +96,16 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
         owners=belongs.parts,
         owners_problem=belongs.problem,
         label_words=_label_words(question.request, issue.labels),
+        paths_moved=since.paths,
+        moved_problem=since.problem,
     )
+
+
+def _head_of(reader: Reader, proposal: Proposal | None, head: str, default: str) -> str | None:
+    """The newest commit of the plan's branch, which mostly is the default one; None where the branch is gone."""
+    if proposal is None or proposal.base_branch == default:
+        return head
+    return reader.find_branch(proposal.base_branch)
 
 
 def _policy(reader: Reader, head: str, bounds: Bounds) -> Policy | Refused:

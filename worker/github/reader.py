@@ -19,6 +19,7 @@ from worker.github.views import (
     CheckRunView,
     CommentReactions,
     CommentView,
+    ComparisonView,
     FileView,
     IssueView,
     Mention,
@@ -128,6 +129,10 @@ class Reader:
     def head_of(self, branch: str) -> str:
         """The commit a branch points at. Raises `NotFound` for no such branch, `Conflict` for an empty repository."""
         return self._place.one(RefView, f"/git/ref/heads/{segments(branch)}").target.sha
+
+    def compared(self, base: str, head: str) -> ComparisonView:
+        """What changed from one commit to another. Raises `NotFound` where one of them is gone."""
+        return self._place.one(ComparisonView, f"/compare/{segment(base)}...{segment(head)}", {"per_page": 1})
 
     def find_branch(self, branch: str) -> str | None:
         """The commit a branch points at, None when there is no such branch in a repository that we can see."""

@@ -325,6 +325,21 @@ class RefView(Struct, frozen=True):
     target: ObjectRef = field(name="object")
 
 
+class ChangedFile(Struct, frozen=True):
+    """A file of a comparison, by both of its names where it was moved."""
+
+    filename: str
+    previous_filename: str | None = None
+
+
+class ComparisonView(Struct, frozen=True):
+    """What changed from one commit to another: `status` is `ahead`, `identical`, `behind` or `diverged`; at most 300
+    files are named."""
+
+    status: str
+    files: tuple[ChangedFile, ...] = ()
+
+
 T = TypeVar("T")
 
 

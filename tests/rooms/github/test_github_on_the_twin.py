@@ -4,9 +4,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from app.core.run import Proposal
 from infra.twin.app_key import new_private_key, public_key_of
 from infra.twin.control import TwinControl
 from infra.twin.twin import AppWish, Twin
@@ -15,6 +17,7 @@ from worker.github import errors
 from worker.github.app import AppIdentity, Identity, Token
 from worker.github.commenter import Commenter, How, Smile
 from worker.github.connection import Connection, InstallationToken, connect
+from worker.github.moved import Moved, moved
 from worker.github.reader import Reader
 from worker.github.views import RepositoryRef
 from worker.github.writer import Delete, FileMode, Move, Portion, Publisher, Put, Work
@@ -360,3 +363,29 @@ def test_the_delivery_log_is_read_and_asked_to_send_again(town: Town) -> None:
     town.control.settle()
     again = list(town.app.deliveries(datetime.now(UTC) - timedelta(hours=1)))
     assert len(again) == len(log) + 1 and again[0].guid == log[0].guid and again[0].redelivery
+
+
+def a_proposal(town: Town, base: str, **changes: Any) -> Proposal:
+    now = datetime.now(UTC)
+    values: dict[str, Any] = {"version": 1, "digest": "d" * 64, "base_branch": "main", "base_commit": base}
+    values |= {"issue_digest": "a" * 64, "drafted_at": now, "expires_at": now, "paths": ("README.md", "src/a.py")}
+    return Proposal(**(values | changes))
+
+
+def test_which_of_a_plans_paths_changed_since_its_commit(town: Town) -> None:
+    with town.line(READ) as line:
+        reader = Reader(line, town.ref)
+        base = reader.head_of("main")
+        plan = a_proposal(town, base)
+        assert moved(reader, plan, base) == Moved()
+        other = town.control.push_commit(REPO, "main", {"run.sh": "#!/bin/sh\n:\n"})
+        assert moved(reader, plan, other) == Moved()
+        assert moved(reader, a_proposal(town, base, paths=("run.sh",)), other) == Moved(("run.sh",))
+        away = town.control.push_commit(REPO, "main", {"src/a.py": None, "src/b.py": "A = 1\n"})
+        assert moved(reader, plan, away) == Moved(("src/a.py",))
+        assert moved(reader, a_proposal(town, base, paths=None), away) == Moved()
+        assert "no part of main" in moved(reader, plan.model_copy(update={"base_commit": away}), base).problem
+        assert "no part of main" in moved(reader, plan.model_copy(update={"base_commit": "0" * 40}), away).problem
+        assert moved(reader, plan, None).problem == "There is no branch main any more."
+        many = town.control.push_commit(REPO, "main", {f"a/{number}": "x" for number in range(301)})
+        assert "More than 300 files" in moved(reader, a_proposal(town, base, paths=("z",)), many).problem
