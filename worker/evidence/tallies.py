@@ -184,6 +184,12 @@ _NAMED = re.compile(
 )
 
 
+_SUMMARY = re.compile(r"^=+ short test summary info =+$", re.MULTILINE)
+
+
 def _named(text: str) -> Iterator[str]:
+    """Of pytest only its own summary: what tests printed may show the words of an inner run."""
+    summary = max((match.start() for match in _SUMMARY.finditer(text)), default=-1)
     for match in _NAMED.finditer(text):
-        yield next(name for name in match.groups() if name)[:300].strip()
+        if not match["pytest"] or match.start() > summary:
+            yield next(name for name in match.groups() if name)[:300].strip()

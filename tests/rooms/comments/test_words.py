@@ -236,11 +236,15 @@ def test_any_summary_gives_a_title_of_one_line(text: str) -> None:
     assert "\n" not in title
 
 
-@pytest.mark.parametrize("unseen", ["\r", "\x1b]x\x07", "\u200b", "\U000e0041", "\u202e", "\ue000"])
+@pytest.mark.parametrize("unseen", ["\r", "\x1b]x\x07", "\u200b", "\U000e0041", "\u202e", "\ue000", "\U000e0101", "\u3164", "\u2028"])
 def test_a_plan_cannot_hold_what_nobody_would_see(unseen: str) -> None:
     steps = [{"id": 1, "kind": "change", "path": "a.py", "intent": f"Spell{unseen} it.", "done_when": "d"}]
     with pytest.raises(ValueError, match="nobody would see"):
         plans.plan(steps=steps)
+
+
+def test_a_plan_may_hold_a_sign_that_is_written_with_a_selector() -> None:
+    assert "\u26a0\ufe0f" in plans.plan(summary="\u26a0\ufe0f Careful.").summary
 
 
 def test_every_word_of_the_longest_plan_is_in_its_comment() -> None:

@@ -67,6 +67,11 @@ def test_what_no_runner_said_is_not_known(text: str) -> None:
         ("1..2\nok 1 - a\nnot ok 2 - b\n", ["b"]),
         ("rspec ./spec/a_spec.rb:3 # A b\n", ["./spec/a_spec.rb:3"]),
         ("ERROR: Could not install packages\n", []),
+        (
+            "=== short test summary info ===\nFAILED inner.py::test_a\n1 failed in 0.1s\n"
+            "=== short test summary info ===\nFAILED t/test_outer.py::test_b\n1 failed in 2.0s\n",
+            ["t/test_outer.py::test_b"],
+        ),
     ],
 )
 def test_what_failed_is_named_once(text: str, names: list[str]) -> None:
