@@ -20,7 +20,7 @@ from app.core.policy import Policy
 from app.core.verdict import Allowed, Refused, Verdict, all_of
 
 _TEST_NAME = re.compile(
-    r"(^|/)(tests?|__tests__|spec)/|(^|/)(test_[^/]*|[^/]*(_test|\.test|\.spec|_spec|Test))\.[^/.]+$"
+    r"^testing/|(^|/)(tests?|__tests__|spec)/|(^|/)(test_[^/]*|[^/]*(_test|\.test|\.spec|_spec|Test))\.[^/.]+$"
 )
 
 _MANIFESTS = frozenset(

@@ -253,7 +253,8 @@ def runs_of(check: Check, report: Report) -> dict[When, CheckRun]:
 
 
 def _failed(run: CheckRun) -> bool:
-    return run.ended == "exited" and run.exit_status != 0
+    """A run in which no test began has shown nothing, whatever its status: the test was not there to fail."""
+    return run.ended == "exited" and run.exit_status != 0 and (run.tests != 0 or bool(run.failing))
 
 
 def _shown(check: Check, report: Report) -> Verdict:
@@ -276,7 +277,9 @@ def _shown(check: Check, report: Report) -> Verdict:
     if tests_only is None:
         return Refused(f"The check `{check.name}` was not run with the tests alone, so its test proves nothing.")
     if not _failed(tests_only):
-        return Refused(f"The regression test behind `{check.name}` did not fail without the fix.")
+        absent = tests_only.exit_status != 0
+        how = "was not there to fail without the fix: no test ran" if absent else "did not fail without the fix"
+        return Refused(f"The regression test behind `{check.name}` {how}.")
     return Allowed()
 
 

@@ -132,7 +132,7 @@ def test_a_move_is_told_by_both_its_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/a.py", "src/test_a.py", "a_test.go", "web/x.spec.ts", "src/FooTest.java", "test/a"]
+    "path", ["tests/a.py", "src/test_a.py", "a_test.go", "web/x.spec.ts", "src/FooTest.java", "test/a", "testing/a.py"]
 )
 def test_tests_are_known_by_their_names(path: str) -> None:
     assert is_test(path)
@@ -178,6 +178,15 @@ def test_a_regression_test_must_fail_without_the_fix_and_pass_with_it() -> None:
 )
 def test_anything_less_shows_nothing(runs: tuple[CheckRun, ...]) -> None:
     assert isinstance(checks_shown((CHECK,), report(*runs)), Refused)
+
+
+def test_a_regression_test_that_is_not_there_without_the_fix_proves_nothing() -> None:
+    """A runner that finds no such test ends as if it had failed (pytest: status 4)."""
+    absent = told(When.TESTS_ONLY, 4, tests=0)
+    refused = checks_shown((CHECK,), report(absent, ran(When.AFTER, 0)))
+    assert isinstance(refused, Refused) and "no test ran" in refused.reason
+    unreadable = told(When.TESTS_ONLY, 2, tests=0, failing=("tests/test_a.py",))
+    assert checks_shown((CHECK,), report(unreadable, ran(When.AFTER, 0))) == Allowed()
 
 
 def told(when: When, exit_status: int, **more: object) -> CheckRun:
