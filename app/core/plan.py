@@ -20,9 +20,8 @@ CommitId = Annotated[str, Field(pattern=r"^[0-9a-f]{40,64}$")]
 Line = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
-_BLANK = frozenset(
-    [*map(chr, range(0xFE00, 0xFE0E)), *map(chr, range(0xE0100, 0xE01F0))]
-    + ["\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u2028", "\u2029", "\u3164", "\uffa0"]
+_BLANK = frozenset(map(chr, (*range(0xFE00, 0xFE0E), *range(0xE0100, 0xE01F0)))).union(
+    "\u034f\u115f\u1160\u17b4\u17b5\u2028\u2029\u3164\uffa0"
 )
 """Letters and marks by category that show nothing; the two selectors that emoji are written with are not among them."""
 

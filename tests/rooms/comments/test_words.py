@@ -236,7 +236,9 @@ def test_any_summary_gives_a_title_of_one_line(text: str) -> None:
     assert "\n" not in title
 
 
-@pytest.mark.parametrize("unseen", ["\r", "\x1b]x\x07", "\u200b", "\U000e0041", "\u202e", "\ue000", "\U000e0101", "\u3164", "\u2028"])
+@pytest.mark.parametrize(
+    "unseen", ["\r", "\x1b]x\x07", "\u200b", "\U000e0041", "\u202e", "\ue000", "\U000e0101", "\u3164", "\u2028"]
+)
 def test_a_plan_cannot_hold_what_nobody_would_see(unseen: str) -> None:
     steps = [{"id": 1, "kind": "change", "path": "a.py", "intent": f"Spell{unseen} it.", "done_when": "d"}]
     with pytest.raises(ValueError, match="nobody would see"):
