@@ -22,6 +22,8 @@ class Registry:
         self.certificate.write_bytes(certificate())
         self.came = 0
         self.body = b"the package"
+        self.pages: dict[str, bytes] = {}
+        """What stands at a path, where it is not the package."""
         self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self._context.load_cert_chain(self.certificate)
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -40,8 +42,11 @@ class Registry:
             head = b""
             while b"\r\n\r\n" not in head:
                 head += talk.recv(4096) or b"\r\n\r\n"
-            talk.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(self.body))
-            talk.sendall(self.body)
+            path = head.split(b" ")[1].decode() if head.strip() else ""
+            body = self.pages.get(path, self.body)
+            kind = b"text/html" if path.endswith("/") else b"application/octet-stream"
+            talk.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: %b\r\n" % kind)
+            talk.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body)
 
     def authority(self) -> bytes:
         """The certificate to trust, without its key."""

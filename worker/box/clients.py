@@ -54,6 +54,8 @@ def _pips(workshop: Workshop) -> Registries:
         own = _said((*_python_of(workshop.pip), "-c", _PIP_OWN), workshop).split()
         index = own[0] if own else ""
     files = [f"https://{one}/" for one in own[1:2]]
+    # What is on a disk of this machine is not there in the box.
+    index, extra = index if index.startswith("http") else "", [one for one in extra if one.startswith("http")]
     variables = {"PIP_INDEX_URL": index, "UV_INDEX_URL": index, "PIP_EXTRA_INDEX_URL": " ".join(extra)}
     return _registries([index, *extra, *files], variables)
 

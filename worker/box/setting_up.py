@@ -141,6 +141,12 @@ def _made(tree: Path, how: SetUp, directory: Path) -> Mapping[str, object] | Env
 _MEND = "Mend `setup` in the repository's `.github/countersign.yml`, then ask for a plan anew."
 
 
+_RESERVED = (
+    "Only public addresses are connected to. Where the registry is on a network of the operator's own, the operator "
+    "names that in COUNTERSIGN_BOX_NETWORKS."
+)
+
+
 def _failed(ran: Ran) -> EnvironmentUnavailable | Refused | None:
     """Why nothing was made; None where every command ended well."""
     if ran.ended is Ended.EXITED and ran.exit_status == 0:
@@ -164,8 +170,9 @@ def _failed(ran: Ran) -> EnvironmentUnavailable | Refused | None:
             f"{away[0].target}, which the set-up needs, cannot be reached.", "Is the network there?", passing=True
         )
     others = "; ".join(dict.fromkeys(f"{one.target}: {one.refused}" for one in ran.reached if one.refused))
-    said = f"{said[-_TAIL:]}\n{others}".strip()
-    return Refused(f"The set-up command `{command}` ended with {how}. It said: {said}", _MEND)
+    refused = f" What it reached for was refused: {others}." if others else ""
+    remedy = _RESERVED if "not a public address" in others else _MEND
+    return Refused(f"The set-up command `{command}` ended with {how}.{refused} It said: {said[-_TAIL:]}", remedy)
 
 
 def _denied(ran: Ran) -> list[str]:

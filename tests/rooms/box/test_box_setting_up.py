@@ -1,6 +1,8 @@
 """Set-up commands: what they make is found by checks, kept by what decided it, and refused where it is odd."""
 
+import io
 import os
+import zipfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,10 +11,11 @@ import pytest
 
 from app.core.policy import OwnCheck, Policy
 from app.core.verdict import Refused
-from worker.box.box import Box, Command, Ran
+from tests.fakes.tls_registry import NAME, Registry
+from worker.box.box import Box, BoxSettings, Command, Ran, open_box
 from worker.box.checks import Ground, checks_of, command_for
 from worker.box.clients import registries_of
-from worker.box.egress.rules import Host
+from worker.box.egress.rules import Host, read_networks
 from worker.box.environment import CannotPrepare, CheckEnvironment, EnvironmentUnavailable, Workshop
 from worker.box.preparing import prepare
 from worker.box.setting_up import KIND, SetUp, set_up
@@ -20,7 +23,7 @@ from worker.box.staging import RUNS
 
 Setting = Callable[..., CheckEnvironment | EnvironmentUnavailable | Refused]
 
-COUNTING = "echo x >> /made/home/count"
+LOOPBACK = read_networks(["127.0.0.1/32"])
 MAKING = """
 set -e
 mkdir -p vendored src/made ~/.local/lib
@@ -61,6 +64,17 @@ def checked(box: Box, project: Path, environment: object, text: str) -> Ran:
     ran = box.run(project, command)
     assert isinstance(ran, Ran), ran
     return ran
+
+
+def wheel() -> bytes:
+    """A package of one module."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("one.py", "")
+        archive.writestr("one-1.dist-info/METADATA", "Metadata-Version: 2.1\nName: one\nVersion: 1\n")
+        archive.writestr("one-1.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr("one-1.dist-info/RECORD", "")
+    return out.getvalue()
 
 
 @pytest.mark.needs_userns
@@ -157,6 +171,33 @@ class TestInTheBox:
             "While setting up, `b.example.test:443` was reached for and refused: the plan does not name it.",
         )
 
+    @pytest.mark.skipif(not Path("/usr/bin/pip").exists(), reason="no /usr/bin/pip here")
+    def test_pip_finds_wheels_of_the_machines_own_registry_and_builds_nothing(
+        self, project: Path, setting: Setting, tmp_path: Path
+    ) -> None:
+        registry = Registry(tmp_path)
+        try:
+            for name, file, content in (("one", "one-1-py3-none-any.whl", wheel()), ("two", "two-1.tar.gz", b"x")):
+                registry.pages[f"/simple/{name}/"] = f'<a href="/files/{file}">{file}</a>'.encode()
+                registry.pages[f"/files/{file}"] = content
+            (project / "registry.pem").write_bytes(registry.authority())
+            host = Host(NAME, registry.port)
+            here = BoxSettings(ports=frozenset({registry.port}), networks=LOOPBACK, names={NAME: ("127.0.0.1",)})
+            how = {
+                "box": open_box(here),
+                "hosts": frozenset({host}),
+                "variables": {"PIP_INDEX_URL": f"https://{host}/simple"},
+            }
+            one, two = (("pip", "install", "--cert", "registry.pem", name) for name in ("one", "two"))
+            made = setting("", commands=(one,), **how)
+            ran = checked(how["box"], project, made, "python3 -c 'import one; print(one.__file__)'")  # type: ignore[arg-type]
+            place = ran.output.decode().strip()
+            assert place.startswith("/tmp/home/.local/lib/") and place.endswith("/site-packages/one.py")
+            refused = setting("", commands=(two,), **how)
+            assert isinstance(refused, Refused) and "No matching distribution found for two" in refused.reason
+        finally:
+            registry.close()
+
     def test_what_is_called_off_is_no_fault_of_the_commands(self, setting: Setting) -> None:
         failed = setting("sleep 60", wanted=lambda: False)
         assert isinstance(failed, EnvironmentUnavailable) and failed.passing
@@ -210,8 +251,10 @@ def test_a_configuration_file_counts_and_the_environment_before_it(tmp_path: Pat
     known = {"HOME": str(tmp_path), "PIP_CONFIG_FILE": str(tmp_path / "pip.conf")}
     assert registries_of([("pip",)], Workshop(tmp_path, known)).hosts == {Host("c.example.test")}
     known |= {"PIP_INDEX_URL": "https://d.example.test/simple", "PIP_EXTRA_INDEX_URL": "https://e.example.test/x"}
-    found = registries_of([("pip",)], Workshop(tmp_path, known)).hosts
-    assert found == {Host("d.example.test"), Host("e.example.test")}
+    known["PIP_EXTRA_INDEX_URL"] += " file:///on/this/disk"
+    found = registries_of([("pip",)], Workshop(tmp_path, known))
+    assert found.hosts == {Host("d.example.test"), Host("e.example.test")}
+    assert found.variables["PIP_EXTRA_INDEX_URL"] == "https://e.example.test/x", "the box does not see this disk"
 
 
 def test_where_nothing_is_configured_the_client_itself_is_asked(tmp_path: Path) -> None:
