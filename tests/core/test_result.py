@@ -116,6 +116,7 @@ def report(*runs: CheckRun, review: Review | None = None) -> Report:
 def test_a_check_that_could_not_be_run_is_not_shown_to_pass_unless_the_policy_lets_a_draft_say_so() -> None:
     every = report(*(unrun(when) for when in When))
     assert showing(CHECK, every) is Showing.NOT_SHOWN
+    assert showing(CHECK, report(ran(When.BEFORE), unrun(When.AFTER))) is Showing.NOT_SHOWN
     assert not_run(plan(), every) == (CHECK,)
     refused = plan_shown(plan(), every, Policy())
     assert isinstance(refused, Refused)

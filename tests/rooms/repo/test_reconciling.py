@@ -11,7 +11,7 @@ from worker.belts.reconciling import Change, reconciled
 from worker.belts.repairing import fence_of, taken
 from worker.belts.step import StepMade
 from worker.repo.difference import blob_id
-from worker.repo.edits import Overlay
+from worker.repo.edits import Applied, Overlay
 from worker.repo.fence import Create, Delete, Edit, Fence, Move, Replace
 
 TESTS = b"def test_one():\n    assert f() == 1\n\n\ndef test_two():\n    assert f() == 2\n"
@@ -125,9 +125,15 @@ def test_a_repair_stays_inside_what_the_steps_did(mending, edit, may):
 def test_a_repair_takes_away_no_test_that_was_there_whoever_may_touch_its_file(tree_of):
     overlay = Overlay(tree_of(FILES))
     fence = Fence({"tests/test_a.py": "change"})
-    assert overlay.apply_all(fence, (Replace("tests/test_a.py", "== 2\n", "== 2\n\n\ndef test_new():\n    pass\n"),))
+    last, more = "    assert f() == 2\n", "\n\ndef test_new():\n    pass\n"
+    brings = Replace("tests/test_a.py", last, last + more)
+    assert overlay.apply_all(fence, (brings,)) == Allowed()
     edits = overlay.begin(fence)
-    edits.replace("tests/test_a.py", "\n\n\ndef test_new():\n    pass\n", "\n")
+    assert isinstance(edits.replace("tests/test_a.py", "def test_new():\n    pass\n", ""), Applied)
     assert taken("tests/test_a.py", edits, overlay) == []  # What a step brought, a repair may take back.
-    edits.replace("tests/test_a.py", "def test_two():\n    assert f() == 2\n", "")
+    assert isinstance(edits.replace("tests/test_a.py", "def test_two():\n    assert f() == 2\n", ""), Applied)
     assert taken("tests/test_a.py", edits, overlay) == ["test_two (tests/test_a.py)"]
+    # Nor is it asked to put back what the plan's own step took away.
+    takes = Replace("tests/test_a.py", "def test_one():\n    assert f() == 1\n", "")
+    assert overlay.apply_all(fence, (takes,)) == Allowed()
+    assert taken("tests/test_a.py", overlay.begin(fence), overlay) == []
