@@ -221,9 +221,11 @@ def review_allows(review: Review | None) -> Verdict:
     if review.answer is Answer.ACCEPT and not unmet:
         return Allowed()
     if review.answer is Answer.ACCEPT:
-        return Refused(f"The reviewer finds that criterion {unmet[0].criterion} is not met: {unmet[0].because}")
-    what = "asks for a repair" if review.answer is Answer.REPAIR else "says to stop"
-    return Refused(f"The reviewer {what}: {review.words}")
+        said = f"finds that criterion {unmet[0].criterion} is not met: {unmet[0].because}"
+    else:
+        what = "asks for a repair" if review.answer is Answer.REPAIR else "says to stop"
+        said = f"{what}: {review.words}"
+    return Refused(f"The reviewer {said}", "Read the patch; setting the label again starts a new run.")
 
 
 def checks_shown(checks: tuple[Check, ...], report: Report) -> Verdict:
