@@ -20,6 +20,7 @@ from app.core.verdict import Refused
 from worker.belts.earlier import NOTHING, Earlier, kept
 from worker.belts.looking import Looking
 from worker.belts.noting import NOTE
+from worker.belts.other_kind import OtherKind, other_kind, read_kind
 from worker.belts.page import card, issue
 from worker.belts.places import places
 from worker.belts.plan_form import Frame, read_plan, submit_plan
@@ -86,6 +87,8 @@ class Desk:
     groups: tuple[ToolGroup, ...] = ()
     history: tuple[PastRun, ...] = ()
     """What past executions of the template's plans cost."""
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    """Templates that the planner may choose instead of this one, with what they are for."""
     lacks: tuple[str, ...] = ()
     """What cannot be tried out on this machine, a sentence each; the card says so."""
     hosts: tuple[str, ...] = ()
@@ -123,7 +126,7 @@ class TooLarge:
     split: Split
 
 
-Ending = Drafted | NoPlan | Question | TooLarge
+Ending = Drafted | NoPlan | Question | TooLarge | OtherKind
 
 
 def draft(task: Task, desk: Desk, meter: Meter) -> Ending:
@@ -173,6 +176,9 @@ def as_fact(
             return PlanNotPossible(at=at, version=task.version, reason=reason, remedy=remedy, spent=spent)
         case Question(text, case_ref):
             return InputNeeded(at=at, version=task.version, question=text, spent=spent, case_ref=case_ref)
+        case OtherKind(name, because):
+            reason = f"The planner would make a plan of another kind, {name}: {because}"
+            return PlanNotPossible(at=at, version=task.version, reason=reason, spent=spent)
         case TooLarge(split):
             return SplitProposed(at=at, version=task.version, split=split, spent=spent)
 
@@ -206,6 +212,8 @@ class _Work:
         self._handlers["submit_plan"] = (submit_plan(desk.template), self._submit)
         self._handlers["ask_author"] = (ASK_AUTHOR, self._ask)
         self._handlers["too_large"] = (TOO_LARGE, self._too_large)
+        if desk.kinds:
+            self._handlers["other_kind"] = (other_kind(desk.kinds), lambda asked: Done(read_kind(asked)))
         self._handlers["give_up"] = (GIVE_UP, lambda asked: Done(NoPlan(str(asked["reason"]))))
         self.tools = [*(tool for tool, _ in self._handlers.values()), SCOUT]
 

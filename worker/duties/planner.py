@@ -2,24 +2,23 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
 from app.core.budget import Cap, Meter, Spent
-from app.core.choice import choose
 from app.core.effects import DraftPlan
 from app.core.facts import AmendmentProposed, InputNeeded, PlanDrafted, PlanNotPossible
 from app.core.plan import ModelPins
 from app.core.policy import Policy
-from app.core.run import State
-from app.core.template import Crew, Template, TemplateUnreadable
+from app.core.template import Crew, Template
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
 from worker.belts import planner, rule_plan
 from worker.belts.browsing import Browsing, has_pages, lacking
 from worker.belts.earlier import Earlier, read_case
 from worker.belts.looking_up import LookUps
+from worker.belts.other_kind import OtherKind
 from worker.belts.proving import scratch
 from worker.belts.reading_docs import DocsTool
 from worker.belts.reading_up import NotReady, ReadUp, read
@@ -28,6 +27,7 @@ from worker.box.checks import Ground, NamedCheck, checks_of
 from worker.box.page import chromium_here
 from worker.docs.fetching import Documentation
 from worker.duties.asking import reading
+from worker.duties.kinds import asked_for, others, spelled, template_of
 from worker.duties.narrowing import narrow_plan
 from worker.duties.preparing import Reach, opened, preparing, reach_of
 from worker.evidence.trace import Trace
@@ -45,7 +45,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
     if claim.effect.narrow is not None:
         return narrow_plan(shop, claim)
     version, policy = claim.effect.version, claim.state.policy or Policy()
-    chosen = _template(shop, claim.state, policy)
+    chosen = _template(shop, claim.run, asked_for(shop, claim, policy))
     if isinstance(chosen, Refused):
         reason, remedy = chosen.reason, chosen.remedy
         return [PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy)], "no template"
@@ -64,13 +64,22 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
     reach = reach_of(shop, policy)
     if isinstance(reach, Refused):
         return [PlanNotPossible(at=shop.clock(), version=version, reason=reach.reason, remedy=reach.remedy)], "no reach"
-    room = _Room(shop, trace, template, policy, mirror, claim, reach)
+    kinds = others(shop, claim, policy, template) if crew is not None else {}
+    room = _Room(shop, trace, template, policy, mirror, claim, reach, kinds)
     ending, spent = _by_rule(task, room) if crew is None else _by_models(task, room, crew)
+    kind = ending if isinstance(ending, OtherKind) else None
+    if kind is not None:
+        other = _template(shop, claim.run, spelled(policy, kind.name) or kind.name)
+        if not isinstance(other, Refused) and other[1] is not None:
+            room = replace(room, template=other[0], kinds={})
+            ending, spent = _by_models(task, room, other[1], spent)
     if isinstance(ending, planner.Drafted):
         shop.ledger.put_plan(claim.run, ending.plan)
     until = shop.clock() + timedelta(days=policy.approve.days)
     ended = planner.as_fact(ending, task, spent, shop.clock(), until)
-    return [ended.model_copy(update={"template": template.pin()})], type(ending).__name__
+    if kind is not None and isinstance(ended, PlanDrafted):
+        ended = ended.model_copy(update={"notices": (kind.told(), *ended.notices)})
+    return [ended.model_copy(update={"template": room.template.pin()})], type(ending).__name__
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +93,17 @@ class _Room:
     mirror: Mirror
     claim: Claim
     reach: Reach
+    kinds: Mapping[str, str]
+    """Templates that the planner may choose instead."""
 
 
-def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.Ending, Spent]:
+def _by_models(
+    task: planner.Task, room: _Room, crew: Crew, before: Spent | None = None
+) -> tuple[planner.Ending, Spent]:
+    """The ending, and what was spent in all; `before` was spent already, and counts."""
     shop, meter = room.shop, Meter(_cap(room.template, room.policy))
+    if before is not None:
+        meter.charge(before)
     with ExitStack() as stack:
         snapshot = stack.enter_context(Snapshot(room.mirror, task.read.base_commit))
         tree = stack.enter_context(scratch()) / "tree"
@@ -108,6 +124,7 @@ def _by_models(task: planner.Task, room: _Room, crew: Crew) -> tuple[planner.End
             trace=room.trace,
             groups=_groups(task, room, snapshot, tree, checks),
             history=shop.ledger.past_runs(room.template.name),
+            kinds=room.kinds,
             lacks=lacking(snapshot, chromium_here()),
             hosts=room.reach.written(),
         )
@@ -166,20 +183,11 @@ def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Spent]:
         return rule_plan.draft(task, desk), Spent()
 
 
-def _template(shop: Shop, state: State, policy: Policy) -> tuple[Template, Crew | None] | Refused:
-    """The template that the label's word names, in this run's version, with its models by name; no crew for a rule."""
-    word = state.request.label_word
-    asked = policy.templates.get(word)
-    if asked is None:
-        known = ", ".join(f"`{one}`" for one in policy.templates if one)
-        return Refused(f"The label's word `{word}` names no template; the words are: {known}.")
-    chosen = choose(asked, state.request.run, shop.shelf.versions(), shop.settings.templates.rules)
-    if isinstance(chosen, Refused):
-        return chosen
-    try:
-        template = shop.shelf.read(chosen.name, chosen.version)
-    except TemplateUnreadable as error:
-        return Refused(str(error))
+def _template(shop: Shop, run: str, asked: str | Refused) -> tuple[Template, Crew | None] | Refused:
+    """The template in this run's version, with its models by name; no crew for a rule."""
+    template = template_of(shop, asked, run) if isinstance(asked, str) else asked
+    if isinstance(template, Refused):
+        return template
     if template.rule is not None:
         return template, None
     crew = _crew(shop, template)
