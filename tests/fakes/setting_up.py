@@ -15,21 +15,22 @@ for host in sys.argv[1:]:
     with open("vendored/words", "ab") as file:
         file.write(opener.open(f"https://{host}/", timeout=10).read())
 """
-MAKEFILE = "test:\n\tgrep -q package vendored/words\n\tsh tests/test_greet.sh\n"
+CHECK = "set -e\ngrep -q package vendored/words\nsh tests/test_greet.sh\n"
 POLICY = ".github/countersign.yml"
 OTHER = "other.example.test"
 
 
 def files(registry: Registry, *reached: str, named: str = "") -> dict[str, str | bytes]:
-    """The greeting, of which the tests need `vendored/words`. `reached` is what the command fetches from."""
+    """The greeting, of which a check of its own needs `vendored/words`. `reached` is what the command fetches from."""
     named = named or f"{NAME}:{registry.port}"
     words = ", ".join(["python3", "tools/fetch.py", *(f'"{host}"' for host in reached)])
     return {
         **FILES,
-        "Makefile": MAKEFILE,
+        "tools/check.sh": CHECK,
         "tools/fetch.py": FETCH,
         "tools/registry.pem": registry.authority(),
-        POLICY: f'setup: [[{words}]]\nhosts: ["{named}"]\n',
+        POLICY: f'setup: [[{words}]]\nhosts: ["{named}"]\n'
+        "checks: {make test: {run: [sh, tools/check.sh]}}\n",
     }
 
 

@@ -32,6 +32,7 @@ def test_what_the_checks_need_is_set_up_for_the_approved_plan_and_once_for_all_r
     story.mira.labels()
     plan = story.plan_is_read()["body"]
     assert "**Hosts the box may reach**" in plan and host in plan and f"python3 tools/fetch.py {host}" in plan
+    assert "`make test`, must fail without the fix and pass with it: `sh tools/check.sh`" in plan
     assert registry.came == 0, "nothing is fetched for a plan that nobody approved"
     story.mira.says("/approve")
     assert registry.came == 1
