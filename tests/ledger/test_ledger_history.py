@@ -107,6 +107,7 @@ def test_an_amended_plan_is_one_execution_with_the_cost_of_both_parts(ledger: Le
     more = amendment(digest(before), claim.effect.key, 2, told.tick())
     told.settle(claim, more.model_copy(update={"digest": digest(after)}))
     assert ledger.past_runs("bugfix") == ()
+    ledger.put_plan(told.request.run, after.model_copy(update={"summary": "Of an attempt that died."}))
     assert ledger.plan(told.request.run, 2) == after
     _approve(ledger, told, 2)
     cost, refs = Spent(calls=1, usd=Decimal("0.40")), {"patch_ref": sha("patch"), "report_ref": sha("report")}

@@ -76,15 +76,16 @@ def test_what_a_step_takes_besides_is_shown_approved_and_done_and_no_earlier_ste
 
 def test_a_path_that_policy_forbids_is_refused_by_code_and_no_amendment_is_shown(make_story: Making) -> None:
     rules = "version: 1\nforbidden_paths: [notes.txt]\n"
-    wild = wishing(
-        2, why=WHY, steps=[NOTES], checks=[{"name": "make evil", "expect": "passes"}], hosts=["a.example:443"]
-    )
+    steps = [NOTES, NOTES | {"kind": "change", "path": "nowhere.txt"}]
+    evil = [{"name": "make evil", "expect": "passes"}]
+    wild = wishing(2, why=WHY, steps=steps, checks=evil, hosts=["a.example:443"])
     story = make_story(script(PLAN, FIRST, wild), FILES | {".github/countersign.yml": rules})
     approved(story)
     told = story.shown_to("executor")[-1]
     for words in (
         "notes.txt is forbidden by this repository's policy",
         "There is no check 'make evil'",
+        "nowhere.txt does not exist",
         "may reach a.example:443",
     ):
         assert words in told
