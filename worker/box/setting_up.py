@@ -55,6 +55,8 @@ class SetUp:
     scope: str
     variables: Mapping[str, str] = field(default_factory=dict)
     wanted: Callable[[], bool] = lambda: True
+    programs: Path = Path("/usr/bin")
+    """Where the box's programs are; another version of one is another file."""
 
 
 def set_up(tree: Path, how: SetUp, workshop: Workshop) -> CheckEnvironment | EnvironmentUnavailable | Refused:
@@ -103,9 +105,9 @@ def _decisive(tree: Path, how: SetUp) -> Iterator[str]:
 
 
 def _tools(how: SetUp) -> Iterator[tuple[str, list[object]]]:
-    """The programs of the system by which it is made; another version is another file."""
+    """The programs of the system by which it is made."""
     for name in sorted({*_INTERPRETERS, *(one[0] for one in how.commands)}):
-        place = Path("/usr/bin", name)
+        place = how.programs / name
         if "/" not in name and place.exists():
             real = place.resolve()
             seen = real.stat()

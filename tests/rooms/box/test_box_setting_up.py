@@ -134,6 +134,21 @@ class TestInTheBox:
         assert checked(box, project, first, "cat made").output == b"1\n"
         assert checked(box, project, second, "cat made").output == b"2\n"
 
+    def test_another_version_of_a_program_that_a_command_names_makes_it_anew(
+        self, setting: Setting, tmp_path: Path
+    ) -> None:
+        (tmp_path / "bin").mkdir()
+        seen = set()
+        for program in ("sh", "printf"):
+            commands = (("sh", "-c", "date +%s%N > made"), ("printf", "x"))
+            for version in ("1", "2.0"):
+                (tmp_path / "bin" / program).write_text(version)
+                for _ in range(2):
+                    made = setting("", commands=commands, programs=tmp_path / "bin")
+                    assert isinstance(made, CheckEnvironment)
+                    seen.add(made.digest)
+        assert len(seen) == 4
+
     @pytest.mark.parametrize(("text", "words"), [
         ("echo reason; exit 3", "ended with status 3. It said: $ sh -c 'echo reason; exit 3'\nreason"),
         ("kill -9 $$", "ended with status 137"),
