@@ -23,9 +23,9 @@ from worker.box.keeping import clear, hold
 from worker.box.made import OddResult, accept
 from worker.box.mounts import HOME_INSIDE, MADE_INSIDE
 from worker.box.staging import RUNS
-from worker.box.trail import INSIDE
 
 KIND = "setup"
+INSTALLING = Path(__file__).with_name("installing")
 _FORMAT = "1"
 _SECONDS = 600.0
 _MOST_LINKS = 2_000
@@ -122,7 +122,7 @@ def _made(tree: Path, how: SetUp, directory: Path) -> Mapping[str, object] | Env
     filled = place / "made"
     filled.mkdir()
     words = (*_AT_HOME, "/usr/bin/python3", "-I", "-S", "/tools/0/set_up.py", json.dumps(how.commands))
-    command = Command(words, _SECONDS, Profile.INSTALL, how.variables, (INSIDE,), hosts=how.hosts, made=filled)
+    command = Command(words, _SECONDS, Profile.INSTALL, how.variables, (INSTALLING,), hosts=how.hosts, made=filled)
     try:
         ran = how.box.run(tree, command, how.wanted)
         if isinstance(ran, BoxUnavailable):
