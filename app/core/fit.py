@@ -20,7 +20,9 @@ from app.core.policy import Policy
 from app.core.verdict import Allowed, Refused, Verdict, all_of
 
 _TEST_NAME = re.compile(
-    r"^testing/|(^|/)(tests?|__tests__|spec)/|(^|/)(test_[^/]*|[^/]*(_test|\.test|\.spec|_spec|Test))\.[^/.]+$"
+    r"^testing/|(^|/)(tests?|__tests?__|spec)/"
+    r"|(^|/)(test[_-][^/]*|[^/]*([_.-]tests?|[_.-]spec|Tests?|Spec))\.[^/.]+$"
+    r"|(^|/)(tests?\.(?!(ya?ml|json|toml|md|rst|txt|html|css)$)[^/.]+|conftest\.py|[^/]+\.t)$"
 )
 
 _MANIFESTS = frozenset(

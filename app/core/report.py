@@ -43,6 +43,8 @@ class CheckRun(Part):
     """How many tests the runner said that it ran; None where it did not say."""
     failing: tuple[str, ...] = ()
     """What the runner named as failed."""
+    failed: Annotated[int, Field(ge=0)] | None = None
+    """How many failed, as the runner counts; None where it did not say."""
     doubt: str = ""
     """Why a status of 0 shows nothing here: no test ran, failures were reported, a script hides them."""
     marks: str = ""
@@ -53,8 +55,13 @@ class CheckRun(Part):
         return self.ended == "exited" and self.exit_status == 0 and not self.doubt
 
     def fails_as(self, other: "CheckRun") -> bool:
-        """True where both failed by themselves and for the same reason: the same tests, or else the same output."""
+        """True where both failed by themselves and for the same reason: the same tests, or else the same output.
+
+        Not where more failed than before: not everything that fails has a name.
+        """
         if self.ended != "exited" or other.ended != "exited" or self.passed() or other.passed():
+            return False
+        if self.failed is not None and other.failed is not None and self.failed > other.failed:
             return False
         if self.failing and other.failing:
             return set(self.failing) <= set(other.failing)

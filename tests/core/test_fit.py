@@ -132,11 +132,36 @@ def test_a_move_is_told_by_both_its_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["tests/a.py", "src/test_a.py", "a_test.go", "web/x.spec.ts", "src/FooTest.java", "test/a", "testing/a.py"]
+    "path",
+    [
+        "tests/a.py",
+        "src/test_a.py",
+        "a_test.go",
+        "web/x.spec.ts",
+        "src/FooTest.java",
+        "test/a",
+        "testing/a.py",
+        "test.js",
+        "shop/tests.py",
+        "src/tests.rs",
+        "lib/test-a.js",
+        "a-test.js",
+        "FooTests.cs",
+        "FooSpec.scala",
+        "conftest.py",
+        "t/a.t",
+    ],
 )
 def test_tests_are_known_by_their_names(path: str) -> None:
     assert is_test(path)
-    assert not is_test(f"src/con{path.replace('/', '').replace('test', 'x').replace('Test', 'x').replace('spec', 'x')}")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["src/contest.py", "latest.js", "src/attest/a.py", "testing.py", "inspec.rb", ".github/workflows/test.yml", "test"],
+)
+def test_what_only_sounds_like_a_test_is_none(path: str) -> None:
+    assert not is_test(path)
 
 
 CHECK = plan().checks[0]
@@ -210,6 +235,16 @@ PLAIN_CHECK = CHECK.model_copy(update={"expect": Expectation.PASSES})
             True,
         ),
         ((told(When.BEFORE, 1, failing=("a",)), told(When.AFTER, 1, failing=("a", "b"))), Showing.NOT_SHOWN, False),
+        (
+            (told(When.BEFORE, 1, failing=("a",), failed=1), told(When.AFTER, 1, failing=("a",), failed=1)),
+            Showing.WAS_FAILING,
+            True,
+        ),
+        (  # What fails besides has no name.
+            (told(When.BEFORE, 1, failing=("a",), failed=1), told(When.AFTER, 1, failing=("a",), failed=2)),
+            Showing.NOT_SHOWN,
+            False,
+        ),
         ((told(When.BEFORE, 1, marks="x"), told(When.AFTER, 1, marks="x")), Showing.WAS_FAILING, True),
         ((told(When.BEFORE, 1, marks="x"), told(When.AFTER, 1, marks="y")), Showing.NOT_SHOWN, False),
         ((told(When.BEFORE, 1, marks="x"), told(When.AFTER, 2, marks="x")), Showing.NOT_SHOWN, False),

@@ -18,7 +18,7 @@ _HIDES = (
         "takes a failure for a success",
     ),
     (
-        re.compile(r"(?<![|>&])\|(?![|&]|\s*(?:[a-z]*grep|rg|diff|cmp|test|\[)\s)"),
+        re.compile(r"(?<![|>&])\|(?!\||\s*(?:[a-z]*grep|rg|diff|cmp|test|\[)\s)"),
         "ends with the status of the last command of a pipe",
     ),
     (re.compile(r";\s*(?:true|:|exit\s+0|echo\b[^;&|]*)\s*$"), "ends well whatever came before"),
@@ -29,6 +29,7 @@ _TIDIES = re.compile(
     r"\s*(?:sudo\s+)?(?:rm|rmdir|mkdir|touch|cp|mv|ln|chmod|echo|printf|kill|pkill|killall|find|which|command|type)\b"
 )
 """What comes before and after tests: nobody asks whether it went well."""
+_CLIENTS = ("npm", "pnpm", "yarn", "bun")
 _RUNS = re.compile(r"\b(?:npm|pnpm|yarn|bun)(?:\s+run(?:-script)?)?\s+(?:--silent\s+|-s\s+)?([\w:.-]+)")
 _RULE = re.compile(r"^([^\s.#:=%][^#:=%\n]*)::?(?![:=])([^#;\n]*)(?:;(.*))?$")
 
@@ -44,12 +45,25 @@ def doubt(words: tuple[str, ...], tree: Path, told: Tally) -> str:
         return "it ended with status 0 and ran no test"
     if told.ran is not None:
         return ""
+    if _always_tells(words):
+        return "it ended with status 0 and did not say that its tests ran to the end"
     return next((f"its script {what}: `{line}`" for line, what in _hidden(words, tree)), "")
+
+
+def _always_tells(words: tuple[str, ...]) -> bool:
+    """True for a runner that ends with a summary, whatever the project is; without one something else ended it."""
+    tool, *further = (Path(words[0]).name, *words[1:])
+    module = further[further.index("-m") + 1 :][:1] if tool.startswith("python") and "-m" in further else []
+    return (
+        tool in ("pytest", "py.test")
+        or module in (["pytest"], ["unittest"])
+        or (tool in ("go", "cargo") and further[:1] == ["test"] and not {"-json", "-c"} & set(further))
+    )
 
 
 def _hidden(words: tuple[str, ...], tree: Path) -> Iterator[tuple[str, str]]:
     tool = Path(words[0]).name
-    lines = _npm_lines(tree) if tool == "npm" else _make_lines(words, tree) if tool == "make" else ()
+    lines = _npm_lines(words, tree) if tool in _CLIENTS else _make_lines(words, tree) if tool == "make" else ()
     for line in lines:
         if "pipefail" in line:
             continue
@@ -68,8 +82,8 @@ def _without_strings(line: str) -> str:
     return re.sub(r"'[^']*'|\"[^\"]*\"", "''", line)
 
 
-def _npm_lines(tree: Path) -> Iterator[str]:
-    """The test script, what npm runs before and after it, and the scripts that these run."""
+def _npm_lines(words: tuple[str, ...], tree: Path) -> Iterator[str]:
+    """The script that is run, what npm runs before and after it, and the scripts that these run."""
     try:
         package = json.loads(_text(tree / "package.json") or "{}")
     except (ValueError, RecursionError):
@@ -77,7 +91,8 @@ def _npm_lines(tree: Path) -> Iterator[str]:
     scripts = package.get("scripts") if isinstance(package, dict) else None
     if not isinstance(scripts, dict):
         return
-    wanted, seen = ["test"], set[str]()
+    asked = [one for one in _RUNS.findall(" ".join((Path(words[0]).name, *words[1:]))) if one in scripts]
+    wanted, seen = asked or ["test"], set[str]()
     while wanted and len(seen) < _MOST_SCRIPTS:
         name = wanted.pop()
         for part in (f"pre{name}", name, f"post{name}"):
@@ -104,7 +119,8 @@ def _make_lines(words: tuple[str, ...], tree: Path) -> Iterator[str]:
         for target in current:
             recipes.setdefault(target, []).extend([match[3]] if match and match[3] else [])
             needs.setdefault(target, []).extend(match[2].split() if match else [])
-    wanted, seen = [word for word in words[1:] if not word.startswith("-")], set[str]()
+    asked = [word for word in words[1:] if not word.startswith("-") and "=" not in word]
+    wanted, seen = asked or list(recipes)[:1], set[str]()
     while wanted and len(seen) < _MOST_SCRIPTS:
         name = wanted.pop()
         if name in recipes and name not in seen:

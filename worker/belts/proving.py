@@ -186,6 +186,7 @@ class Prover:
             excerpt=view,
             tests=counted.ran,
             failing=counted.failing,
+            failed=counted.failed,
             doubt=doubt(check.argv, tree, counted) if ended_well else "",
             marks="" if ended_well else _marks(view),
         )

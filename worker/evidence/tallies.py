@@ -45,6 +45,8 @@ _PYTEST = re.compile(
     r"^(?:=+ )?(?:no tests (?:ran|collected)|\d+ \w+)(?:, \d+ [\w ]+)* in [\d.]+ ?s.*$|^=+ no tests ran.*$",
     re.MULTILINE,
 )
+_PROGRESS = re.compile(r"^([.sxXFERu,-]+) +\[ *(\d+)%\]$", re.MULTILINE)
+"""All that it prints where it was told twice to be quiet, as where a project's own settings say so besides."""
 _WORD = re.compile(r"(\d+) (passed|failed|errors?|xfailed|xpassed)\b")
 
 
@@ -53,6 +55,10 @@ def _pytest(text: str) -> Iterator[_Counted]:
     for line in summaries[-1:]:
         counts = {word.removesuffix("s"): int(number) for number, word in _WORD.findall(line)}
         yield sum(counts.values()), counts.get("failed", 0) + counts.get("error", 0)
+    lines = _PROGRESS.findall(text)
+    if not summaries and lines and lines[-1][1] == "100":
+        signs = "".join(signs for signs, _ in lines)
+        yield sum(map(signs.count, ".xXFE")), signs.count("F") + signs.count("E")
 
 
 def _by(
@@ -174,10 +180,12 @@ _NAMED = re.compile(
     r"|^(?:FAIL|ERROR): (?P<unittest>\S+ \(\S+\))"
     r"|^FAIL: (?P<automake>[\w./-]+)$"
     r"|^\s*--- FAIL: (?P<go>\S+)"
+    r"|^FAIL\t(?P<package>\S+ \[\w+ failed\])$"
     r"|^test (?P<cargo>\S+) \.\.\. FAILED$"
     r"|^\s*● (?P<jest>(?!Console$)\S.*)$"
     r"|^\s*not ok \d+ (?:- )?(?P<tap>(?!.*# (?:SKIP|TO[D]O))\S.*)$"
     r"|^\s*(?:FAIL|×) +(?P<vitest>\S+ > .*)$"
+    r"|^\s*FAIL +(?P<file>\S+\.[cm]?[jt]sx?)(?: [(\[].*)?$"
     r"|^rspec (?P<rspec>\S+:\d+)"
     r"|^\s*\d+ - (?P<ctest>\S+) \(Failed\)$",
     re.MULTILINE,

@@ -35,6 +35,10 @@ _UNKNOWN_TO_IT = {
     "Private Key": re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----"),
     "GitHub Token": re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9._-]{36,}|github_pat_[A-Za-z0-9_]{40,})"),
     "Anthropic API Key": re.compile(r"\bsk-ant-[A-Za-z0-9_-]{20,}"),
+    "npm Token": re.compile(r"\bnpm_[A-Za-z0-9]{36}\b"),
+    "Hugging Face Token": re.compile(r"\bhf_[A-Za-z]{34}\b"),
+    "Docker Hub Token": re.compile(r"\bdckr_(?:pat|oat)_[A-Za-z0-9_-]{27,}"),
+    "DigitalOcean Token": re.compile(r"\bdo[opr]_v1_[a-f0-9]{64}\b"),
     "Google API Key": re.compile(r"\bAIza[0-9A-Za-z_-]{35}\b"),
 }
 

@@ -27,7 +27,28 @@ def test_a_runner_that_reports_failures_or_ran_nothing_is_not_believed(tmp_path:
     assert "reports 2 failed tests" in doubt(NPM, tmp_path, Tally(5, 2))
     assert "ran no test" in doubt(NPM, tmp_path, Tally(0, 0))
     assert doubt(NPM, tmp_path, Tally(5, 0)) == ""
-    assert doubt(("/usr/bin/go", "test", "./..."), tmp_path, UNKNOWN) == ""
+    assert doubt(("./run-tests",), tmp_path, UNKNOWN) == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("/usr/bin/python3", "-m", "pytest", "-q", "tests"),
+        ("pytest",),
+        ("python3.11", "-m", "unittest"),
+        ("/usr/bin/go", "test", "./..."),
+        ("cargo", "test", "--quiet"),
+    ],
+)
+def test_a_runner_that_ends_without_its_summary_is_not_believed(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """Code that ends the process itself, as `os._exit(0)` does, takes the runner along."""
+    assert "did not say that its tests ran to the end" in doubt(words, tmp_path, UNKNOWN)
+    assert doubt(words, tmp_path, Tally(3, 0)) == ""
+
+
+@pytest.mark.parametrize("words", [("go", "test", "-json", "./..."), ("go", "vet"), ("python3", "tests.py", "pytest")])
+def test_another_command_need_not_tell(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert doubt(words, tmp_path, UNKNOWN) == ""
 
 
 @pytest.mark.parametrize(
@@ -40,6 +61,7 @@ def test_a_runner_that_reports_failures_or_ran_nothing_is_not_believed(tmp_path:
         "jest; echo done",
         "node a.js &",
         "node a.js || :",
+        "node a.js |& tee log",
     ],
 )
 def test_a_script_that_hides_a_failure_is_not_believed(tmp_path: Path, script: str) -> None:
@@ -69,6 +91,21 @@ def test_a_script_that_hides_a_failure_is_not_believed(tmp_path: Path, script: s
 def test_a_plain_script_is_believed(tmp_path: Path, script: str) -> None:
     assert doubt(NPM, scripts(tmp_path, test=script, lint="x || true"), UNKNOWN) == ""
     assert doubt(MAKE, makefile(tmp_path, f"test:\n\t{script}\nother:\n\tx || true\n"), UNKNOWN) == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("npm", "run", "unit"), ("/usr/bin/npm", "run", "--silent", "unit"), ("pnpm", "unit"), ("yarn", "run", "unit")],
+)
+def test_the_script_that_is_run_is_the_one_that_is_read(tmp_path: Path, words: tuple[str, ...]) -> None:
+    assert doubt(words, scripts(tmp_path, test="jest", unit="mocha || true"), UNKNOWN)
+    assert not doubt(words, scripts(tmp_path, test="jest || true", unit="mocha"), UNKNOWN)
+
+
+def test_make_without_a_goal_makes_the_first(tmp_path: Path) -> None:
+    tree = makefile(tmp_path, "check:\n\t./run || true\nother:\n\t./run\n")
+    assert doubt(("make",), tree, UNKNOWN) and doubt(("make", "V=1"), tree, UNKNOWN)
+    assert not doubt(("make", "other"), tree, UNKNOWN)
 
 
 def test_what_a_script_hides_does_no_harm_where_the_runner_said_that_tests_passed(tmp_path: Path) -> None:

@@ -14,13 +14,14 @@ SAID = {
     "pytest, nothing": ("no tests ran in 0.01s\n", 0, 0),
     "pytest, all left out": ("ss\n2 skipped in 0.01s\n", 0, 0),
     "pytest, an inner run": ("E   1 failed\n=== 1 failed in 0.1s ===\n=== 5 passed in 2.00s ===\n", 5, 0),
+    "pytest, told twice to be quiet": (".....s..x.R. [ 50%]\n..F. [100%]\nFAILED tests/test_a.py::test_b - x\n", 14, 1),
     "unittest": ("Ran 64 tests in 0.039s\n\nFAILED (failures=2, errors=1, skipped=1)\n", 63, 3),
     "unittest, nothing": ("\nRan 0 tests in 0.000s\n\nNO TESTS RAN\n", 0, 0),
     "jest": ("Test Suites: 3 failed, 3 total\nTests:       4 failed, 151 passed, 155 total\n", 155, 4),
     "vitest": (" Test Files  1 failed (1)\n      Tests  2 failed | 81 passed (83)\n", 83, 2),
     "mocha": ("  61 passing (74ms)\n  2 failing\n", 63, 2),
     "node": ("ℹ tests 3\nℹ suites 0\nℹ pass 2\nℹ fail 1\nℹ cancelled 0\n", 3, 1),
-    "tap": ("1..3\nok 1 - a\nnot ok 2 - b\nnot ok 3 - c # TO" "DO later\n", 2, 1),
+    "tap": ("1..3\nok 1 - a\nnot ok 2 - b\nnot ok 3 - c # TODO later\n", 2, 1),
     "go": ("ok  \texample.com/a\t0.01s\n--- FAIL: TestB (0.00s)\nFAIL\texample.com/b\t0.02s\n", 2, 1),
     "go, nothing": ("?   \texample.com/a\t[no test files]\n", 0, 0),
     "cargo": ("running 2 tests\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;\n", 2, 1),
@@ -47,7 +48,7 @@ def test_tests_that_ran_and_failed_are_counted(runner: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "all good\n", "ok\n", "hello world\nerror: 1 thing failed\n", "ok\ntest_a ... ok\n"]
+    "text", ["", "..... [ 50%]\n", "all good\n", "ok\n", "hello world\nerror: 1 thing failed\n", "ok\ntest_a ... ok\n"]
 )
 def test_what_no_runner_said_is_not_known(text: str) -> None:
     assert tally(text) == Tally()
@@ -62,6 +63,9 @@ def test_what_no_runner_said_is_not_known(text: str) -> None:
         ),
         ("FAIL: test_x (t.T.test_x)\nFAIL: test_x (t.T.test_x)\n", ["test_x (t.T.test_x)"]),
         ("--- FAIL: TestA (0.00s)\n    --- FAIL: TestA/one (0.00s)\n", ["TestA", "TestA/one"]),
+        ("FAIL\texample.com/b [build failed]\nFAIL\texample.com/c\t0.02s\nFAIL\n", ["example.com/b [build failed]"]),
+        ("FAIL src/a.test.js (5.2 s)\n  ● Test suite failed to run\n", ["src/a.test.js", "Test suite failed to run"]),
+        (" FAIL  src/a.test.ts [ src/a.test.ts ]\n FAIL  b.test.ts > adds\n", ["src/a.test.ts", "b.test.ts > adds"]),
         ("test a::b ... FAILED\ntest a::c ... ok\n", ["a::b"]),
         ("  ● Console\n  ● cart › adds\n", ["cart › adds"]),
         ("1..2\nok 1 - a\nnot ok 2 - b\n", ["b"]),

@@ -20,6 +20,10 @@ SECRETS = {
     "Stripe Access Key": "sk_live_" + "a1" * 12,
     "PyPI Token": "pypi-" + "AgEIcHlwaS5vcmc" + "a" * 80,
     "SendGrid API Key": "SG." + "a" * 22 + "." + "b" * 43,
+    "npm Token": "npm_" + "a1B2c3" * 6,
+    "Hugging Face Token": "hf_" + "aB" * 17,
+    "Docker Hub Token": "dckr_pat_" + "a1B" * 9,
+    "DigitalOcean Token": "dop_v1_" + "0f" * 32,
     "GitLab Token": "glpat-" + "a1" * 10,
 }
 
