@@ -59,6 +59,7 @@ def make_web(settings: WebSettings, limits: Limits = LIMITS) -> Web:
         bodies=BodyReader(settings.secrets, limits),
         intake=Intake(settings.label, settings.bot_id, new_run_id),
         take=ledger.receive,
+        triggers=ledger.triggers,
         ring_soon=ringer.ring_soon,
     )
 

@@ -61,7 +61,7 @@ def labelled_again(state: State, fact: f.LabelledAgain) -> Move:
 def label_removed(state: State, fact: f.LabelRemoved) -> Move | Stay:
     """Who takes the label off wants no run; that there is no such label any more says nothing of an approved plan."""
     who = fact.person.login if fact.person else "somebody"
-    if fact.label and fact.label.strip().casefold() != state.request.label.strip().casefold():
+    if fact.label and not _is_its_label(state, fact):
         return Stay("It is not the label of this run.")
     if fact.deleted and isinstance(state, Approved | Built | Reporting):
         return Stay("The plan is approved; that its label is no more changes nothing.")
@@ -70,6 +70,13 @@ def label_removed(state: State, fact: f.LabelRemoved) -> Move | Stay:
         return closed(state, ClosedReason.CANCELLED, words)
     words = Refused(f"The label was taken off by {who}.", "Setting it again starts a new run.")
     return closed(state, ClosedReason.CANCELLED, words)
+
+
+def _is_its_label(state: State, fact: f.LabelRemoved) -> bool:
+    """By its id, which outlives a name; by its name where an id is not known."""
+    if fact.label_id is not None and state.request.label_id is not None:
+        return fact.label_id == state.request.label_id
+    return fact.label.strip().casefold() == state.request.label.strip().casefold()
 
 
 def authority_found(state: State, found: f.AuthorityFound) -> Move | Stay:

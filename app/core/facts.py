@@ -43,7 +43,8 @@ class LabelRemoved(_Fact):
     deleted: bool = False
     """Whether the label itself was deleted or archived, and not only taken off the issue."""
     label: str = ""
-    """Which label, where that was said of the whole repository."""
+    """Which label, by the name by which it triggers, where that was said of the whole repository."""
+    label_id: int | None = None
 
 
 class IssueChanged(_Fact):

@@ -60,12 +60,25 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
+class Trigger:
+    """A label that triggers: ids stay, names change (github-facts 4)."""
+
+    repository_id: int
+    label_id: int
+    name: str
+    """The name by which it triggers, whatever it is called later."""
+
+
+@dataclass(frozen=True, slots=True)
 class News:
-    """One fact and whom it concerns. `fact` is None where only the repository's name is news."""
+    """One fact and whom it concerns. `fact` is None where only the names, or what can go on now, are news."""
 
     subject: Subject
     fact: Fact | None
     seen: Seen | None = None
+    trigger: Trigger | None = None
+    hurry: bool = False
+    """Whether what waits there is due at once: what it waited for may be over."""
 
 
 @dataclass(frozen=True, slots=True)

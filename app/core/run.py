@@ -31,6 +31,9 @@ class Request(Part):
     issue_digest: Sha256
     """The issue's text as it stood in the delivery of the label."""
     label: str
+    label_id: int | None = None
+    renamed_from: str = ""
+    """The name by which the label triggers, where it is called otherwise today."""
     label_word: str = ""
     """What stood behind the colon of the label, if anything; the policy maps it to a template."""
     author: Person | None

@@ -3,18 +3,19 @@
 from collections.abc import Sequence
 
 import zstandard
-from sqlalchemy import Connection, select, update
+from sqlalchemy import ColumnElement, Connection, select, update
 
 from app.core.advance import advance
+from app.core.belts import Belt
 from app.core.facts import CommandGiven, Fact, Labelled, LabelledAgain
-from app.core.news import Delivery, Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen, Subject
+from app.core.news import Delivery, Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen, Subject, Trigger
 from app.core.run import Closed, Request
 from app.core.verdict import Refused
 from app.ledger.engine import TRIES, OnDatabase
 from app.ledger.errors import LedgerUnreachable
 from app.ledger.folding import Living, cached, locked, owe, taken, write_newest
-from app.ledger.outcomes import Received, Recorded
-from app.ledger.schema import deliveries, repositories, runs
+from app.ledger.outcomes import Received, Recorded, Ring
+from app.ledger.schema import deliveries, effects, labels, repositories, runs
 
 ZSTD_LEVEL = 1
 """The quickest: a webhook's body shrinks to a fifth with it, and the receiver must be quick."""
@@ -68,9 +69,12 @@ class Receiving(OnDatabase):
     def _folded_in(self, connection: Connection, guid: str, news: News) -> Received:
         if news.seen is not None:
             self._remember(connection, news.seen)
+        if news.trigger is not None:
+            self._remember_trigger(connection, news.trigger)
         fact = news.fact
         if fact is None:
-            return Received(new=True, outcome="noted the repository")
+            rings = _due_now(connection, news.subject) if news.hurry else ()
+            return Received(True, outcome="what waits is due now" if news.hurry else "noted the names", rings=rings)
         if isinstance(fact, Labelled):
             return self._labelled(connection, guid, fact)
         concerned = _concerned(connection, news.subject)
@@ -133,6 +137,14 @@ class Receiving(OnDatabase):
         )
         connection.execute(row.on_conflict_do_update(index_elements=["repository_id"], set_=today, where=differs))
 
+    def _remember_trigger(self, connection: Connection, trigger: Trigger) -> None:
+        row = self._database.insert(labels).values(
+            repository_id=trigger.repository_id, label_id=trigger.label_id, name=trigger.name
+        )
+        differs = labels.c.name != row.excluded.name
+        key = ["repository_id", "label_id"]
+        connection.execute(row.on_conflict_do_update(index_elements=key, set_={"name": trigger.name}, where=differs))
+
 
 def _opening(request: Request, living: Living) -> dict[str, object]:
     return {
@@ -157,13 +169,29 @@ def _newest(connection: Connection, subject: Subject) -> Sequence[str]:
 
 def _concerned(connection: Connection, subject: Subject) -> Sequence[str]:
     """The runs that a subject names, in the order in which every transaction locks them."""
+    where = _named_by(subject) if isinstance(subject, OnPull) else runs.c.open & _named_by(subject)
+    return connection.scalars(select(runs.c.id).where(where).order_by(runs.c.id)).all()
+
+
+def _due_now(connection: Connection, subject: Subject) -> tuple[Ring, ...]:
+    """What waits there can be claimed at once, also what an ended run still owes; what is in hand stays as it is."""
+    waits = effects.c.settled_at.is_(None) & effects.c.available_at.is_not(None) & effects.c.lease_until.is_(None)
+    there = effects.c.run_id.in_(select(runs.c.id).where(_named_by(subject)))
+    hurried = update(effects).where(waits, there).values(available_at=None).returning(effects.c.id, effects.c.belt)
+    return tuple(sorted((Ring(Belt(row.belt), row.id) for row in connection.execute(hurried)), key=_age))
+
+
+def _age(ring: Ring) -> int:
+    return ring.effect_id
+
+
+def _named_by(subject: Subject) -> ColumnElement[bool]:
     match subject:
         case OnIssue(repository_id, number):
-            where = runs.c.open & (runs.c.repository_id == repository_id) & (runs.c.issue_number == number)
+            return (runs.c.repository_id == repository_id) & (runs.c.issue_number == number)
         case OnPull(repository_id, number):
-            where = (runs.c.repository_id == repository_id) & (runs.c.pull_number == number)
+            return (runs.c.repository_id == repository_id) & (runs.c.pull_number == number)
         case OnRepository(repository_id):
-            where = runs.c.open & (runs.c.repository_id == repository_id)
+            return runs.c.repository_id == repository_id
         case OnInstallation(installation_id):
-            where = runs.c.open & (runs.c.installation_id == installation_id)
-    return connection.scalars(select(runs.c.id).where(where).order_by(runs.c.id)).all()
+            return runs.c.installation_id == installation_id

@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from app.ledger.written import AnyText, BigId, Moment
 
-REVISION = "0001"
+REVISION = "0002"
 """The newest migration: what `open_ledger` asks for, without loading Alembic."""
 
 metadata = MetaData()
@@ -42,6 +42,14 @@ repositories = Table(
     Column("repository_id", BigInteger, primary_key=True, autoincrement=False),
     Column("full_name", AnyText, nullable=False, comment="today's name; the id stays"),
     Column("installation_id", BigInteger, nullable=False),
+)
+
+labels = Table(
+    "labels",
+    metadata,
+    Column("repository_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("label_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("name", AnyText, nullable=False, comment="the name by which it triggers, whatever it is called today"),
 )
 
 runs = Table(

@@ -1,6 +1,6 @@
 """Runs and deliveries as others read them. The state is always the fold of the facts, never a cached column."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -24,7 +24,7 @@ from app.ledger.outcomes import (
     StandingThumb,
     WaitingProposal,
 )
-from app.ledger.schema import artifacts, deliveries, effects, facts, mints, repositories, runs, spans
+from app.ledger.schema import artifacts, deliveries, effects, facts, labels, mints, repositories, runs, spans
 from app.ledger.written import effect_read, fact_read
 
 
@@ -139,6 +139,12 @@ class Views(OnDatabase):
         with self._database.reading() as connection:
             body = connection.scalar(select(deliveries.c.body).where(deliveries.c.guid == guid))
         return None if body is None else zstandard.ZstdDecompressor().decompress(body)
+
+    def triggers(self, repository_id: int, label_ids: Sequence[int]) -> dict[int, str]:
+        """Those of these labels that were seen to trigger, with the names by which they do."""
+        there = (labels.c.repository_id == repository_id) & labels.c.label_id.in_(label_ids)
+        with self._database.reading() as connection:
+            return {row.label_id: row.name for row in connection.execute(select(labels).where(there))}
 
     def counts(self) -> dict[str, int]:
         """How much there is: per table, `runs.STATE` by state, and `owed.BELT` for what is not settled."""

@@ -22,6 +22,7 @@ from app.ledger.outcomes import Received
 from app.queue import Owed
 from app.web.body import BodyReader, Gone, Message, NoRoom, Receive, TooLarge, TooSlow
 from app.web.intake import Intake, Told, Unreadable
+from app.web.reading import WhichLabels
 
 PATH = "/webhooks/github"
 RETRY_AFTER = b"30"
@@ -31,6 +32,7 @@ log = logging.getLogger(__name__)
 Send = Callable[[Message], Awaitable[None]]
 Scope = dict[str, Any]
 Take = Callable[[Delivery, News], Received]
+Triggers = Callable[[int, tuple[int, ...]], dict[int, str]]
 RingSoon = Callable[[tuple[Owed, ...]], None]
 
 _SIGNATURE = re.compile(rb"sha256=([0-9a-f]{64})")
@@ -61,11 +63,15 @@ class Head:
 
 @dataclass(slots=True)
 class Hooks:
-    """The receiver. `take` records one piece of news and returns after its commit; `ring_soon` returns at once."""
+    """The receiver. `take` records one piece of news and returns after its commit; `ring_soon` returns at once.
+
+    `triggers` says which labels of a repository were seen to trigger, and by which names.
+    """
 
     bodies: BodyReader
     intake: Intake
     take: Take
+    triggers: Triggers
     ring_soon: RingSoon
     answered: Counter[tuple[int, str]] = field(default_factory=Counter)
     """How often each status was answered, and why."""
@@ -99,13 +105,13 @@ class Hooks:
         if head.event == "ping":
             return Answer(200, "ping", {"pong": True})
         now = datetime.now(UTC)
-        told = self.intake.read(head.event, body, now)
-        if isinstance(told, Ignored):
-            return Answer(202, "ignored", {"ignored": told.why})
-        if isinstance(told, Unreadable):
-            return Answer(400, "unreadable", {"refused": told.why})
-        delivery = Delivery(head.guid, head.event, told.action, now, body)
         try:
+            told = await self._understood(head.event, body, now)
+            if isinstance(told, Ignored):
+                return Answer(202, "ignored", {"ignored": told.why})
+            if isinstance(told, Unreadable):
+                return Answer(400, "unreadable", {"refused": told.why})
+            delivery = Delivery(head.guid, head.event, told.action, now, body)
             received = await asyncio.to_thread(self._record, delivery, told)
         except Exception:
             # Whatever it was: GitHub must not hear 2xx for what is not recorded. It keeps the delivery for days.
@@ -113,6 +119,12 @@ class Hooks:
             return _NOT_RECORDED
         self.ring_soon(tuple(ring for each in received for ring in each.rings))
         return _recorded(received)
+
+    async def _understood(self, event: str, body: bytes, now: datetime) -> Told | Ignored | Unreadable:
+        triggers: dict[int, str] | None = None
+        while isinstance(told := self.intake.read(event, body, now, triggers), WhichLabels):
+            triggers = await asyncio.to_thread(self.triggers, told.repository_id, told.ids)
+        return told
 
     def _record(self, delivery: Delivery, told: Told) -> list[Received]:
         first, *further = told.news

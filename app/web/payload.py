@@ -15,7 +15,14 @@ class User(msgspec.Struct, frozen=True, gc=False):
 
 
 class Label(msgspec.Struct, frozen=True, gc=False):
+    id: Id | None = None
     name: str | None = None
+
+
+class Changed(msgspec.Struct, frozen=True, gc=False):
+    """One of `changes`: what stood there before."""
+
+    before: str | None = msgspec.field(default=None, name="from")
 
 
 class There(msgspec.Struct, frozen=True, gc=False):
@@ -75,3 +82,4 @@ class Payload(msgspec.Struct, frozen=True, gc=False):
 
 ROUTING = msgspec.json.Decoder(Routing)
 PAYLOAD = msgspec.json.Decoder(Payload)
+CHANGED = msgspec.json.Decoder(Changed)

@@ -8,9 +8,11 @@ import pytest
 from app.core import facts as f
 from app.core.belts import Belt
 from app.core.budget import Spent
-from app.core.news import Ignored, News, OnInstallation, OnPull, OnRepository, Seen
+from app.core.effects import LookUpAuthority
+from app.core.news import Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen
 from app.core.run import Closed, Published
 from app.core.verdict import Refused
+from app.ledger.outcomes import Ring
 from app.ledger.store import Ledger
 from tests.fakes.deliveries import Told, a_delivery, on_issue
 from tests.fakes.facts import MIRA, OTTO, START, TEXTS, WIDE, a_pull, a_request, labelled, sha
@@ -181,3 +183,25 @@ def test_the_list_of_runs_goes_on_where_it_stopped(ledger: Ledger) -> None:
     first = ledger.runs(limit=4)
     rest = ledger.runs(limit=4, before=first[-1].id)
     assert [run.id for run in first + rest] == [f"r-00000{number}" for number in (7, 6, 5, 4, 3, 2, 1)]
+
+
+def test_what_waits_on_an_issue_or_an_installation_is_due_when_it_may_go_on(told: Told) -> None:
+    told.labelled()
+    claim = told.claim(LookUpAuthority)
+    later = told.now + timedelta(hours=1)
+    assert told.ledger.postpone(claim, later, "locked", told.now) is None
+    request = told.request
+    elsewhere = News(OnIssue(request.repository_id, request.issue_number + 1), None, hurry=True)
+    assert told.ledger.receive(a_delivery("u-1"), elsewhere).rings == ()
+    assert told.ledger.owed(Belt.PUBLISHER, told.now) == ()
+    for guid, subject in (
+        ("u-2", OnIssue(request.repository_id, request.issue_number)),
+        ("u-3", OnInstallation(request.installation_id)),
+    ):
+        received = told.ledger.receive(a_delivery(guid), News(subject, None, hurry=True))
+        assert received.rings == (Ring(Belt.PUBLISHER, claim.effect_id),)
+        assert told.ledger.owed(Belt.PUBLISHER, told.now) == (claim.effect_id,)
+        again = told.claim(LookUpAuthority)
+        # What is in hand stays with its holder.
+        assert told.ledger.receive(a_delivery(f"{guid}-held"), News(subject, None, hurry=True)).rings == ()
+        assert told.ledger.postpone(again, later, "suspended", told.now) is None

@@ -1,10 +1,9 @@
 """The issue, the repository or the installation is locked, moves or goes: each has its outcome, and nothing is lost."""
 
-
 import pytest
 
 from app.core.belts import Belt
-from app.core.run import Approved, Closed, ClosedReason, Published
+from app.core.run import Approved, Closed, ClosedReason, Proposed, Published
 from tests.fakes.household import REPO
 from tests.fakes.story import Story
 
@@ -30,7 +29,7 @@ def test_what_is_owed_to_a_locked_issue_waits_and_is_said_when_it_is_unlocked(st
     assert {debt.kind for debt in story.ledger.debts()} == {"say"}
     assert all("locked" in debt.why for debt in story.ledger.debts())
     story.control.unlock_issue(REPO, 1, "mira")
-    story.wait_out()
+    story.crank()
     story.plan_is_read()
     story.mira.says("/reject")
     story.ends(Closed, "rejected")
@@ -106,7 +105,7 @@ def test_a_suspended_installation_waits_and_goes_on_when_that_is_lifted(story: S
     assert {debt.kind for debt in story.ledger.debts()} == {"execute"}
     assert all("suspended" in debt.why for debt in story.ledger.debts())
     story.control.unsuspend("acme")
-    story.wait_out()
+    story.crank()
     story.ends(Published, "Draft pull request")
 
 
@@ -140,3 +139,36 @@ def test_a_label_that_is_deleted_after_the_approval_changes_nothing(story: Story
     story.mira.says("/cancel")
     story.away.clear()
     story.ends(Closed, "cancelled by mira")
+
+
+def test_a_label_that_is_renamed_goes_on_as_it_was(story: Story) -> None:
+    """The run that waits is not disturbed, and the label under its new name triggers, ends and cancels as before."""
+    offered(story)
+    story.control.rename_label(REPO, "countersign", "ai-plan", "mira")
+    story.crank()
+    assert isinstance(story.state(), Proposed)
+    story.control.label(REPO, 1, "bug", "mira")
+    story.control.delete_label(REPO, "bug", "mira")
+    story.crank()
+    assert isinstance(story.state(), Proposed)
+    story.mira.unlabels("ai-plan")
+    story.read_status("The label was taken off by mira")
+    story.mira.labels("ai-plan")
+    story.next_comment("### Plan, version 1")
+    state = story.state()
+    assert (state.request.label, state.request.renamed_from) == ("ai-plan", "countersign")
+    story.control.rename_label(REPO, "ai-plan", "planned", "mira")
+    story.control.delete_label(REPO, "planned", "mira")
+    story.ends(Closed, "Ended (cancelled)", "The label was deleted from the repository")
+
+
+def test_a_label_that_is_renamed_before_it_is_looked_at_is_still_there(story: Story) -> None:
+    story.away.add(Belt.PUBLISHER)
+    story.mira.labels()
+    story.control.treat_deliveries("drop", "label", "edited")
+    story.control.rename_label(REPO, "countersign", "ai-plan", "mira")
+    story.away.clear()
+    story.crank()
+    story.plan_is_read()
+    story.mira.unlabels("ai-plan")
+    story.ends(Closed, "The label was taken off by mira")

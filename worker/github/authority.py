@@ -20,7 +20,9 @@ from worker.github.belonging import ownership, teams, teams_that_matter
 from worker.github.errors import Gone, NotFound
 from worker.github.moved import moved
 from worker.github.reader import Reader
-from worker.github.views import CommentReactions
+from worker.github.views import CommentReactions, LabelView
+
+Marks = tuple[LabelView | str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
     issue = reader.issue(question.request.issue_number)
     plan = _plan_comments(reader, question.proposal)
     first = plan.get(question.proposal.comment_node_id) if question.proposal else None
-    word = _word(reader, question, plan, issue.labels)
+    word = _word(reader, question, plan, issue.marks)
     by_boxes = question.source is SourceKind.BOXES
     known = policy if isinstance(policy, Policy) else Policy()
     belongs = ownership(reader, known, question.proposal, head)
@@ -95,7 +97,7 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
         teams_unread=member.unread,
         owners=belongs.parts,
         owners_problem=belongs.problem,
-        label_words=_label_words(question.request, issue.labels),
+        label_words=_label_words(question.request, issue.marks),
         paths_moved=since.paths,
         moved_problem=since.problem,
     )
@@ -119,18 +121,32 @@ def _policy(reader: Reader, head: str, bounds: Bounds) -> Policy | Refused:
         return Refused(f"{POLICY_PATH} is not UTF-8 text.")
 
 
-def _label_words(request: Request, labels: tuple[str, ...]) -> tuple[str, ...]:
+def _label_words(request: Request, labels: Marks) -> tuple[str, ...]:
     """What stands behind the colon of each trigger label that the issue carries; empty for the bare one."""
-    bare = request.label.casefold().removesuffix(f":{request.label_word}".casefold()) if request.label_word else None
-    trigger = bare or request.label.casefold()
+    known = (request.renamed_from or request.label).casefold()
+    bare = known.removesuffix(f":{request.label_word}".casefold()) if request.label_word else None
+    trigger = bare or known
     words = []
     for label in labels:
-        name = label.strip().casefold()
-        if name == trigger:
+        name = _name(label).strip().casefold()
+        if _is_the_label(request, label):
+            words.append(request.label_word)
+        elif name == trigger:
             words.append("")
         elif name.startswith(f"{trigger}:"):
             words.append(name.removeprefix(f"{trigger}:").strip())
     return tuple(dict.fromkeys(words))
+
+
+def _name(label: LabelView | str) -> str:
+    return label if isinstance(label, str) else label.name
+
+
+def _is_the_label(request: Request, label: LabelView | str) -> bool:
+    """By its id, which outlives a name (github-facts 4); by its name where an id is not known."""
+    if request.label_id is not None and not isinstance(label, str) and label.id:
+        return label.id == request.label_id
+    return _name(label).lower() == request.label.lower()
 
 
 def _plan_comments(reader: Reader, proposal: Proposal | None) -> dict[str, CommentReactions]:
@@ -184,11 +200,10 @@ def _posted(proposal: Proposal) -> list[tuple[str, str]]:
     return [(proposal.comment_node_id, proposal.comment_digest), *parts]
 
 
-def _word(reader: Reader, question: Question, plan: dict[str, CommentReactions], labels: tuple[str, ...]) -> _Word:
+def _word(reader: Reader, question: Question, plan: dict[str, CommentReactions], labels: Marks) -> _Word:
     first = question.proposal.comment_node_id if question.proposal else ""
     if question.source is SourceKind.LABEL:
-        wanted = question.request.label.lower()
-        there = any(label.lower() == wanted for label in labels)
+        there = any(_is_the_label(question.request, label) for label in labels)
         return _Word(Found.AS_WRITTEN if there else Found.DELETED)
     if question.source is SourceKind.REACTION:
         return _thumb(question, plan.get(first) if first else None)

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from app.core import facts as f
 from app.core.digest import text_digest
 from app.core.issue import IssueSnapshot
-from app.core.news import Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen
+from app.core.news import Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen, Trigger
 from app.core.verb import Verb
 from app.web.intake import READERS, Intake, Told, Unreadable
+from app.web.reading import WhichLabels
 from tests.fakes.webhook_examples import examples
 from tests.rooms.web.conftest import commented, labeled
 
@@ -28,7 +29,7 @@ def intake(label: str = "countersign", bot_id: int | None = None) -> Intake:
     return Intake(label, bot_id, lambda: "r-aaaaaaaaaaaa")
 
 
-def read(event: str, payload: Any, label: str = "countersign") -> Told | Ignored | Unreadable:
+def read(event: str, payload: Any, label: str = "countersign") -> Told | Ignored | Unreadable | WhichLabels:
     return intake(label).read(event, json.dumps(payload).encode(), NOW)
 
 
@@ -295,3 +296,31 @@ def test_no_bytes_make_the_intake_raise(event: str, noise: bytes, where: int) ->
     body = json.dumps(labeled()).encode()
     for broken in (noise, body[:where], body[:where] + noise + body[where:]):
         assert isinstance(intake().read(event, broken, NOW), Told | Ignored | Unreadable)
+
+
+def test_a_renamed_label_is_asked_for_by_its_id_and_then_triggers_as_it_did() -> None:
+    payload = labeled(label={"id": 9, "name": "ai-plan"})
+    body = json.dumps(payload).encode()
+    assert intake().read("issues", body, NOW) == WhichLabels(501, (9,))
+    assert isinstance(intake().read("issues", body, NOW, {}), Ignored)
+    assert isinstance(intake("other").read("issues", body, NOW, {9: "countersign"}), Ignored)
+    told = intake().read("issues", body, NOW, {9: "countersign:docs"})
+    assert isinstance(told, Told)
+    fact = told.news[0].fact
+    assert isinstance(fact, f.Labelled)
+    request = fact.request
+    assert (request.label, request.renamed_from, request.label_id) == ("ai-plan", "countersign:docs", 9)
+    assert request.label_word == "docs"
+
+
+def test_a_rename_is_kept_only_where_the_label_triggered_by_its_name() -> None:
+    def renamed(before: Any, label: Any) -> Told | Ignored | Unreadable | WhichLabels:
+        return read("label", labeled(action="edited", label=label, changes=before))
+
+    told = renamed({"name": {"from": "Countersign"}}, {"id": 9, "name": "ai-plan"})
+    assert isinstance(told, Told) and told.news[0].trigger == Trigger(501, 9, "Countersign")
+    assert told.news[0].fact is None
+    others: list[Any] = [{"name": {"from": "bug"}}, {"name": {}}, {"color": {"from": "ffffff"}}, {}, None]
+    for before in others:
+        assert isinstance(renamed(before, {"id": 9, "name": "ai-plan"}), Ignored), before
+    assert isinstance(renamed({"name": 3}, {"id": 9, "name": "ai-plan"}), Unreadable)
