@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from worker.evidence.trace import CalledOff
 from worker.github.errors import (
     Archived,
+    BranchNotSeen,
     Conflict,
     Forbidden,
     GitHubError,
@@ -127,6 +128,8 @@ def _of_github(error: GitHubError) -> Outcome:
             return Wait(SUSPENDED_SECONDS, error.reason)
         case Locked():
             return Wait(LOCKED_SECONDS, error.reason)
+        case BranchNotSeen():
+            return Retry(words)
         case Archived() | Gone() | Moved() | NotFound() | Conflict() | Forbidden() | Invalid():
             return Abandon(words)
         case _:

@@ -199,7 +199,7 @@ class Policy(_Section):
     budget: Spending = Spending()
     forbidden_paths: Annotated[tuple[PathPattern, ...], Field(max_length=200)] = ()
     """Paths that no plan may touch, as patterns like those of a code owners file."""
-    without_draft: Literal["open", "stop"] = "open"
+    without_draft: Literal["open", "stop"] = "stop"
     """Where a repository has no draft pull requests: open an ordinary one, marked; or stop and say so."""
     documentation: Annotated[tuple[Annotated[str, Field(max_length=300)], ...], Field(max_length=100)] | None = None
     """Which of the operator's documentation hosts the planner may read, as the operator spells them; all by default."""

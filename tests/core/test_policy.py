@@ -73,7 +73,7 @@ checks:
 setup: [[make, deps]]
 hosts: ["example.org:443"]
 models: {planner: strong, executor: small}
-without_draft: stop
+without_draft: open
 documentation: [docs.example.com]
 commits: conventional
 commit_for_each: step

@@ -132,7 +132,7 @@ def test_a_commit_that_github_does_not_sign_makes_no_branch_where_signatures_are
 
 def test_without_drafts_an_ordinary_pull_request_says_that_nobody_reviewed_it(make_story: Making) -> None:
     """Case GH-01, policy `open`."""
-    story = make_story(drafts=False, private=True)
+    story = make_story(files=FILES | {POLICY: "without_draft: open\n"}, drafts=False, private=True)
     story.mira.labels()
     story.plan_is_read()
     story.mira.says("/approve")
@@ -143,9 +143,9 @@ def test_without_drafts_an_ordinary_pull_request_says_that_nobody_reviewed_it(ma
     story.ends(Published, "not a draft; please treat it as one")
 
 
-def test_without_drafts_a_policy_may_stop_with_the_work_on_its_branch(make_story: Making) -> None:
-    """Case GH-01, policy `stop`."""
-    story = make_story(files=FILES | {POLICY: "without_draft: stop\n"}, drafts=False, private=True)
+def test_without_drafts_and_a_word_of_the_policy_the_work_stands_on_its_branch(make_story: Making) -> None:
+    """Case GH-01, policy `stop`, which is what holds where the policy says nothing."""
+    story = make_story(drafts=False, private=True)
     story.mira.labels()
     story.plan_is_read()
     branch = our_branch(story)
@@ -154,6 +154,30 @@ def test_without_drafts_a_policy_may_stop_with_the_work_on_its_branch(make_story
     assert (tries(story), story.control.pulls(REPO)) == (1, [])
     link = f"/{REPO}/compare/{branch.replace('/', '%2F')}?expand=1"
     story.ends(Closed, "Ended (failed)", "The work stands on the branch", branch, link)
+
+
+def test_where_no_pull_request_may_be_opened_the_branch_that_stands_is_linked(story: Story) -> None:
+    story.control.fault("POST .*/pulls", status=403, body='{"message": "Resource not accessible by integration"}')
+    story.mira.labels()
+    story.plan_is_read()
+    branch = our_branch(story)
+    story.mira.says("/approve")
+    assert b"hello" in story.control.branch_files(REPO, branch)["greet.sh"]
+    link = f"/{REPO}/compare/{branch.replace('/', '%2F')}?expand=1"
+    story.ends(Closed, "Ended (failed)", "Resource not accessible", link)
+
+
+def test_a_branch_that_github_does_not_see_yet_is_waited_for(story: Story) -> None:
+    """github-facts 140: right after a branch was made this passes by itself."""
+    error = '{"resource": "PullRequest", "field": "head", "code": "invalid"}'
+    unseen = f'{{"message": "Validation Failed", "errors": [{error}]}}'
+    story.control.fault("POST .*/pulls", status=422, body=unseen, times=1)
+    story.mira.labels()
+    story.plan_is_read()
+    story.mira.says("/approve")
+    story.wait_out()
+    assert (tries(story), len(story.control.pulls(REPO))) == (2, 1)
+    story.ends(Published)
 
 
 def tries(story: Story) -> int:

@@ -13,7 +13,15 @@ from app.core.report import Report, not_run
 from app.core.result import result_fits
 from app.core.run import Built, PullRequest
 from app.core.verdict import Refused
-from worker.github.errors import AlreadyExists, DraftUnsupported, Forbidden, GitHubError, Invalid, Suspended
+from worker.github.errors import (
+    AlreadyExists,
+    BranchNotSeen,
+    DraftUnsupported,
+    Forbidden,
+    GitHubError,
+    Invalid,
+    Suspended,
+)
 from worker.github.writer import Change, Delete, FileMode, Landed, Move, Portion, Publisher, PullRequested, Put, Work
 
 BRANCH_TRIES = 5
@@ -47,15 +55,17 @@ def open_draft(publisher: Publisher, finished: Finished, now: datetime) -> Told:
     fits = result_fits(finished.plan, finished.patch, finished.report, policy)
     if isinstance(fits, Refused):
         return _failed(finished, str(fits), "Nothing was written.", now)
+    branch = ""
     try:
         landed = _land(publisher, finished)
+        branch = landed.branch
         asked = _open(publisher, finished, landed)
     except GitHubError as error:
         if not is_final(error):
             raise
-        return _failed(finished, error.reason, error.remedy, now)
+        return _failed(finished, error.reason, error.remedy, now, branch)
     if isinstance(asked, Refused):
-        return _failed(finished, asked.reason, asked.remedy, now, landed.branch)
+        return _failed(finished, asked.reason, asked.remedy, now, branch)
     pull = PullRequest(
         number=asked.pull.number,
         url=asked.pull.html_url,
@@ -139,4 +149,4 @@ def _failed(finished: Finished, reason: str, remedy: str, now: datetime, branch:
 
 def is_final(error: GitHubError) -> bool:
     """True for an answer that asking again will not change."""
-    return isinstance(error, Invalid | Forbidden) and not isinstance(error, Suspended)
+    return isinstance(error, Invalid | Forbidden) and not isinstance(error, Suspended | BranchNotSeen)
