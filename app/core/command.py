@@ -33,9 +33,9 @@ class Misspelt:
 
 @dataclass(frozen=True, slots=True)
 class Several:
-    """More than one different command in one comment; none of them is followed."""
+    """More than one different command in one comment, each as it would be written; none of them is followed."""
 
-    verbs: tuple[Verb, ...]
+    written: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,13 @@ _REPLY_HEAD = re.compile(
 _MAIL_FIELD = re.compile(r"^\W{0,2}(?:from|von|de):\W{0,2}\s", re.IGNORECASE)
 _HTML_TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)\b[^>]*?(/?)>", re.IGNORECASE)
 _VOID = frozenset({"br", "hr", "img", "input", "wbr"})
+_QUOTING = frozenset(
+    "blockquote code del details div dl kbd li ol pre q s samp strike summary table td th tr tt ul".split()
+)
+"""What GitHub lets stand amid a sentence's words, and what makes the paragraphs after it a quotation, code or aside."""
 _MARKDOWN = MarkdownIt("commonmark", {"html": True})
 _VERBS = {verb.value: verb for verb in Verb}
-_COMMAND = re.compile(r"^/([A-Za-z][A-Za-z-]{1,30})(?:[ \t]+(.*))?$")
+_COMMAND = re.compile(r"^/([A-Za-z][A-Za-z-]{1,30})([.!?,;:]*)(?:[ \t]+(.*))?$")
 _FREE = "|".join(verb for verb, behind in BEHIND.items() if behind in (Behind.WORDS, Behind.MAYBE_WORDS))
 _WISH = re.compile(rf"^/(?:{_FREE})(?![\w-])", re.IGNORECASE)
 _DIGEST = re.compile(r"`?[0-9a-fA-F]*`?")
@@ -71,45 +75,66 @@ def read(text: str) -> Reading:
     e-mail reply. `/approve` takes one optional digest, or numbers of steps, and nothing else, so that "/approve if
     the tests pass" approves nothing.
     """
-    found = [reading for line in _spoken_lines(text) if (reading := _read_line(line)) is not None]
-    commands = [reading for reading in found if isinstance(reading, Command)]
-    verbs = tuple(dict.fromkeys(command.verb for command in commands))
-    if len(verbs) > 1:
-        return Several(verbs)
+    found = [reading for spoken in _paragraphs(text) for reading in _spoken(spoken)]
+    commands = list(dict.fromkeys(reading for reading in found if isinstance(reading, Command)))
+    if len(commands) > 1:
+        return Several(tuple(f"/{one.verb} {one.argument}".rstrip()[:80] for one in commands))
     if commands:
         return commands[0]
     return next((reading for reading in found if isinstance(reading, Misspelt)), NoCommand())
 
 
-def _spoken_lines(text: str) -> list[str]:
-    """Lines of the paragraphs that hold nothing but commands, or a wish to the end of its paragraph, as rendered.
+def _paragraphs(text: str) -> list[list[str]]:
+    """The lines of each paragraph in which something can be said, as rendered.
 
-    Within a quotation, list, code, table or HTML element nothing is spoken; nor is a line amid other words, since
-    "Do not\\n/approve\\nthis" is one sentence. What follows the head of a quoted mail is somebody else's.
+    Within a quotation, list, code, table or HTML element nothing is spoken. What follows the head of a quoted mail is
+    somebody else's.
     """
-    lines: list[str] = []
+    paragraphs: list[list[str]] = []
     inside = 0
     for token in _MARKDOWN.parse(_visible(text)):
         if token.type == "html_block":
-            inside += _opened(_HIDDEN.sub("", token.content))
+            inside = _inside(inside, _HIDDEN.sub("", token.content))
         if token.type != "inline" or token.level != 1:
             continue
         spoken = [line.strip() for line in _HIDDEN.sub("", token.content).split("\n") if line.strip()]
         if any(_REPLY_HEAD.match(line) or _MAIL_FIELD.match(line) for line in spoken):
             break
-        if inside > 0 or not spoken:
-            continue
-        if _WISH.match(spoken[0]):
-            lines.append(" ".join(spoken))
-        elif all(_COMMAND.match(line) for line in spoken):
-            lines += spoken
-    return lines
+        if inside == 0 and spoken:
+            paragraphs.append(spoken)
+        for child in token.children or ():
+            if child.type == "html_inline":
+                inside = _inside(inside, child.content, _QUOTING)
+    return paragraphs
 
 
-def _opened(html: str) -> int:
-    """How many elements the HTML opens and does not close."""
-    tags = [(close, name.lower(), own) for close, name, own in _HTML_TAG.findall(html)]
-    return sum(-1 if close else 1 for close, name, own in tags if name not in _VOID and not own)
+def _spoken(lines: list[str]) -> list[Command | Misspelt]:
+    """What a paragraph says: nothing but commands, or a wish to its end.
+
+    A line amid other words is no command, since "Do not\\n/approve\\nthis" is one sentence; its writer is told so.
+    """
+    if _WISH.match(lines[0]):
+        lines = [" ".join(lines)]
+    if all(_COMMAND.match(line) for line in lines):
+        return [reading for line in lines if (reading := _read_line(line)) is not None]
+    whole = " ".join(lines)
+    if "`" in whole:
+        # It may be code that goes over several lines.
+        return []
+    return [
+        Misspelt(whole[:80], _VERBS[line[1:].lower()])
+        for line in lines
+        if line[1:].lower() in _VERBS and line[0] == "/"
+    ]
+
+
+def _inside(depth: int, html: str, counted: frozenset[str] | None = None) -> int:
+    """In how many elements one stands behind this HTML. An end without its beginning ends nothing."""
+    for close, tag, _own in _HTML_TAG.findall(html):
+        name = tag.lower()
+        if name not in _VOID and (counted is None or name in counted):
+            depth = max(0, depth - 1) if close else depth + 1
+    return depth
 
 
 def _visible(text: str) -> str:
@@ -121,8 +146,10 @@ def _read_line(line: str) -> Command | Misspelt | None:
     match = _COMMAND.match(line)
     if not match:
         return None
-    word, argument = match[1].lower(), (match[2] or "").strip()
+    word, argument = match[1].lower(), (match[3] or "").strip()
     verb = _VERBS.get(word)
+    if verb is not None and match[2]:
+        return Misspelt(line[:80], verb)
     if verb is not None:
         return _with_argument(verb, argument, line)
     close = difflib.get_close_matches(word, list(_VERBS), n=1, cutoff=0.75)

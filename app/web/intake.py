@@ -152,8 +152,7 @@ def _spoken(reading: Reading, comment: Comment, writer: Person) -> Understood:
         meant = said.form or f"/{said.meant}"
         fact = f.CommandUnclear(at=now, written=said.written, meant=meant, comment_id=comment.id, person=writer)
     elif isinstance(said, command.Several):
-        written = " and ".join(f"/{verb}" for verb in said.verbs)
-        meant = " or ".join(f"/{verb}" for verb in said.verbs)
+        written, meant = " and ".join(said.written), " or ".join(said.written)
         fact = f.CommandUnclear(at=now, written=written, meant=meant, comment_id=comment.id, person=writer)
     elif issue is not None and issue.user is not None and issue.user.id == writer.id:
         fact = f.Answered(at=now, comment_id=comment.id, person=writer)

@@ -53,7 +53,6 @@ def test_an_approval_alone_on_a_line_is_a_command(text: str) -> None:
         "From: theo\nSent: Tuesday\nTo: mira\nSubject: Re: plan\n\n/approve",
         "Am 3. März 2026 schrieb theo <theo@example.org>:\n\n/approve",
         "a `code\n/approve\nspan`",
-        "Do not\n/approve\nthis!",
         "a```\n/approve\n```",
         "approve",
         "",
@@ -132,7 +131,41 @@ def test_a_wish_goes_on_to_the_end_of_its_paragraph_and_holds_no_command() -> No
 
 
 def test_two_different_commands_are_not_followed() -> None:
-    assert read("/approve\n/reject") == Several((Verb.APPROVE, Verb.REJECT))
+    assert read("/approve\n/reject") == Several(("/approve", "/reject"))
+    assert read("/approve steps 1\n\n/approve") == Several(("/approve steps 1", "/approve"))
+    assert read("/approve\n\n/approve") == Command(Verb.APPROVE)
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("Do not\n/approve\nthis!", "Do not /approve this!"),
+        ("/approve\nThanks", "/approve Thanks"),
+        ("/approve.", "/approve."),
+        ("/approve!", "/approve!"),
+    ],
+)
+def test_a_command_amid_other_words_is_none_and_its_writer_is_told(text: str, written: str) -> None:
+    assert read(text) == Misspelt(written, Verb.APPROVE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "</div>\n\n<blockquote>\n\n/approve\n\n</blockquote>",
+        "</p></p>\n\n<details>\n\n/approve\n\n</details>",
+        "<blockquote/>\n\n/approve\n\n</blockquote>",
+        "mira said <blockquote>\n\n/approve\n\n</blockquote>",
+        "see <DETAILS> below\n\n/approve\n\n</DETAILS>",
+    ],
+)
+def test_html_that_does_not_balance_lets_no_quotation_speak(text: str) -> None:
+    assert read(text) == NoCommand()
+
+
+def test_html_that_quotes_nothing_does_not_keep_what_follows_from_being_heard() -> None:
+    for before in ("A `Vec` is a Vec<String> here", "one<br>two", "<blockquote>old</blockquote>", "H<sub>2</sub>O"):
+        assert read(f"{before}\n\n/approve") == Command(Verb.APPROVE), before
 
 
 def test_the_same_command_twice_is_one() -> None:
