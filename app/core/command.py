@@ -55,7 +55,8 @@ _MAIL_FIELD = re.compile(r"^\W{0,2}(?:from|von|de):\W{0,2}\s", re.IGNORECASE)
 _HTML_TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)\b[^>]*?(/?)>", re.IGNORECASE)
 _VOID = frozenset({"br", "hr", "img", "input", "wbr"})
 _QUOTING = frozenset(
-    "blockquote code del details div dl kbd li ol pre q s samp strike summary table td th tr tt ul".split()
+    {"blockquote", "code", "del", "details", "div", "dl", "kbd", "li", "ol", "pre", "q", "s", "samp", "strike"}
+    | {"summary", "table", "td", "th", "tr", "tt", "ul"}
 )
 """What GitHub lets stand amid a sentence's words, and what makes the paragraphs after it a quotation, code or aside."""
 _MARKDOWN = MarkdownIt("commonmark", {"html": True})
@@ -121,11 +122,8 @@ def _spoken(lines: list[str]) -> list[Command | Misspelt]:
     if "`" in whole:
         # It may be code that goes over several lines.
         return []
-    return [
-        Misspelt(whole[:80], _VERBS[line[1:].lower()])
-        for line in lines
-        if line[1:].lower() in _VERBS and line[0] == "/"
-    ]
+    meant = [verb for line in lines if line[0] == "/" and (verb := _VERBS.get(line[1:].lower())) is not None]
+    return [Misspelt(whole[:80], verb) for verb in meant]
 
 
 def _inside(depth: int, html: str, counted: frozenset[str] | None = None) -> int:
