@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from app.core.belts import Belt
+from app.core.report import Report
 from app.core.run import Approved, Closed, Published
 from tests.fakes.greeting import FILES, PLAN, STEP_1, calls, planning, reviewing, script, stepping, submitting
 from tests.fakes.household import Furnishing
@@ -118,6 +119,20 @@ def test_a_step_of_which_one_edit_failed_leaves_nothing(make_story: Making) -> N
     status = story.read_status("Ended (failed)", "Step 1", "An edit in greet.sh was not made")
     assert "test_greet" not in status
     story.ends(Closed)
+
+
+def test_an_end_that_was_not_taken_keeps_nothing(make_story: Making) -> None:
+    """It is told as done beside a call that failed, and then given up."""
+    good = replace("greet.sh", "helo", "hello")
+    told = calls(good, ("delete_file", {"path": "greet.sh"}), ("step_done", {"note": "Done."}))
+    up = calls(("cannot", {"reason": "It is not what it seems."}), after_failure=True)
+    story = make_story(script(documentation(step(1, "greet.sh")), {"role": "executor", "step": 1, "turns": [told, up]}))
+    approved(story)
+    nothing_was_pushed(story)
+    assert "step_done was not accepted" in story.shown_to("executor")[-1]
+    state = story.state()
+    assert isinstance(state, Closed) and "It is not what it seems." in state.words
+    assert Report.model_validate_json(story.shops[Belt.EXECUTOR].kept(state.report_ref)).changed_lines == 0
 
 
 def test_a_model_that_reaches_beyond_its_step_is_stopped_at_the_fence(make_story: Making) -> None:

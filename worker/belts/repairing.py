@@ -14,7 +14,7 @@ from app.core.paths import shown
 from app.core.plan import MoveFile, Plan, StepTool, in_scope
 from app.core.report import CheckRun, Repair
 from app.core.span import SpanKind
-from app.core.verdict import Refused
+from app.core.verdict import Allowed, Refused
 from worker.belts.bench import Bench, Walk
 from worker.belts.reconciling import Change
 from worker.belts.repair_page import page_of
@@ -108,7 +108,8 @@ def _converse(plan: Plan, trouble: Trouble, walk: Walk, bench: Bench, meter: Met
     if not isinstance(outcome, Finished):
         return Refused(outcome.reason)
     ended: Ended = outcome.value
-    return ended
+    kept = edits.keep() if ended.done else Allowed()
+    return kept if isinstance(kept, Refused) else ended
 
 
 _MENDING = (StepTool.REPLACE, StepTool.CREATE)

@@ -79,6 +79,9 @@ def carry_out(step: FileStep, overlay: Overlay, room: StepRoom, meter: Meter) ->
     if ended.amended is not None:
         return Amending(ended.amended)
     if ended.done:
+        kept = edits.keep()
+        if isinstance(kept, Refused):
+            return Refused(f"Step {step.id}: {kept}")
         return StepMade(ended.words, ended.variance, tally.lost, tally.outside, frozenset(tally.already))
     if ended.by_code:
         return Refused(f"Step {step.id}: {ended.words}")

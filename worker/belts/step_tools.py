@@ -149,12 +149,14 @@ def _outcome(made: Applied | Refused) -> str:
 
 
 def ending_tools(edits: StepEdits, before: Tree, tally: Tally) -> Tools:
-    """The two ends. An end that does not hold goes back to the model, some times; nothing of a refused one is kept."""
+    """The two ends. An end that does not hold goes back to the model, some times.
+
+    They keep nothing: an end may still be refused for what was called beside it. Who hears of the end keeps the edits.
+    """
 
     def done(asked: Mapping[str, object]) -> Failed | Done[Ended]:
         refused = edits.refusal() or _not_yet(edits, before, tally)
         if refused is None:
-            edits.keep()
             return Done(Ended(True, str(asked["note"]), str(asked.get("variance") or "")))
         tally.refused_endings += 1
         if tally.refused_endings > MOST_ENDINGS_REFUSED:
