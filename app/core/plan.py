@@ -5,6 +5,7 @@ and None by default, so that older plans keep their digests; a new shape is a ne
 """
 
 import unicodedata
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -344,12 +345,11 @@ def sibling_tests(path: str) -> frozenset[str]:
 
 def in_scope(plan: Plan, path: str) -> bool:
     """True when the plan names `path`, or it is a test beside a file that the plan touches."""
-    if path in plan.paths():
-        return True
+    return path in plan.paths() or stands_beside(path, plan.paths())
+
+
+def stands_beside(path: str, touched: Iterable[str]) -> bool:
+    """True when `path` is a test beside one of the touched files."""
     folder, _, name = path.rpartition("/")
-    for touched in plan.paths():
-        if name not in sibling_tests(touched):
-            continue
-        if folder == touched.rpartition("/")[0] or set(folder.split("/")) & set(TEST_FOLDERS):
-            return True
-    return False
+    among_tests = not set(folder.split("/")).isdisjoint(TEST_FOLDERS)
+    return any(name in sibling_tests(one) and (among_tests or folder == one.rpartition("/")[0]) for one in touched)

@@ -144,12 +144,21 @@ def test_a_model_that_reaches_beyond_its_step_is_stopped_at_the_fence(make_story
         replace("greet.sh", "helo", "hello"),
         after_failure=True,
     )
-    story = make_story(script(documentation(step(1, "greet.sh")), wild))
+    second = stepping(
+        2,
+        replace("tests/test_greet.sh", "set -e", "exit 0"),
+        replace("README.md", "# greet", "# Greet"),
+        after_failure=True,
+    )
+    story = make_story(script(documentation(step(1, "greet.sh"), step(2, "README.md")), wild, second))
     approved(story)
-    told = story.shown_to("executor")[-1]
+    told = next(one for one in reversed(story.shown_to("executor")) if "Step 1 of 2" in one)
     assert "The step does not change Makefile." in told
+    # A test is beside the file of one step; no other step touches it.
+    assert "The step does not change tests/test_greet.sh." in story.shown_to("executor")[-1]
     assert "run_command" in told and "delete_file" in told
-    assert {path for path, text in branch(story).items() if text != branch_base(story)[path]} == {"greet.sh"}
+    before = branch_base(story)
+    assert {path for path, text in branch(story).items() if text != before[path]} == {"greet.sh", "README.md"}
     story.ends(Published)
 
 

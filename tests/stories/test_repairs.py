@@ -25,7 +25,7 @@ def test_red_checks_lead_to_a_repair_that_sees_their_output_and_stays_inside_the
     assert "The check `make test` did not pass after the change" in asked[0]
     assert "output of make test" in asked[0] and "hullo $name" in asked[0]
     assert "The step does not change Makefile." in asked[-1] and "There is no tool 'delete_file'" in asked[-1]
-    assert ISSUE_WORDS not in asked[0]
+    assert ISSUE_WORDS not in asked[0] and "propose_amendment" not in asked[0]
     assert [len(story.shown_to("reviewer")), branch(story)["Makefile"]] == [1, FILES["Makefile"].encode()]
     assert branch(story)["greet.sh"].decode() == GREET.replace("helo", "hello")
     body = story.draft()["body"]

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from app.core.budget import Meter
-from app.core.plan import FileStep, Plan, in_scope
+from app.core.plan import FileStep, Plan, stands_beside
+from app.core.result import own_paths
 from app.core.verdict import Refused
 from worker.belts.amending import Amender, Proposing
 from worker.belts.step_page import page_of
@@ -57,7 +58,7 @@ class StepMade:
 
 def carry_out(step: FileStep, overlay: Overlay, room: StepRoom, meter: Meter) -> StepMade | Amending | Refused:
     """The step's edits, kept; a refusal and a wish for more leave nothing of the step (case ED-04)."""
-    edits = overlay.begin(Fence.of(step, beside=lambda path: _beside(room.plan, path)))
+    edits = overlay.begin(Fence.of(step, beside=lambda path: _beside(room.plan, step, path)))
     tally = Tally()
     reading = ReadTools(room.snapshot, room.symbols, edits, room.read_lines)
     tools: Tools = {
@@ -107,5 +108,6 @@ def notes_of(step: int, made: StepMade, nothing_to_do: str = "") -> list[str]:
     return notes
 
 
-def _beside(plan: Plan, path: str) -> bool:
-    return path not in plan.paths() and in_scope(plan, path)
+def _beside(plan: Plan, step: FileStep, path: str) -> bool:
+    """A test beside the step's own file; one beside another step's is that step's."""
+    return path not in plan.paths() and stands_beside(path, own_paths(step))

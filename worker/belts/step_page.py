@@ -15,6 +15,12 @@ CITED_CHARACTERS = 12_000
 CITED_LINES = 120
 
 
+_MORE = (
+    "Where the plan would do with more than it says (another behaviour, further files, checks or hosts), call "
+    "`propose_amendment` instead.\n"
+)
+
+
 def page_of(step: FileStep, plan: Plan, overlay: Overlay) -> str:
     """The opening message for one step."""
     at = [one.id for one in plan.steps].index(step.id) + 1
@@ -24,7 +30,7 @@ def page_of(step: FileStep, plan: Plan, overlay: Overlay) -> str:
         f"Step {at} of {len(plan.steps)}\n\n"
         f"Kind: {step.kind}\nPath: {target}\nIntent: {step.intent}\nConstraints:\n{own}\n"
         f"Done when: {step.done_when}\n\n"
-        f"{_may_touch(step)}\n\n{plan_in_short(plan)}\n\n{general_bounds(plan)}\n"
+        f"{_may_touch(step)}\n\n{plan_in_short(plan)}\n\n{general_bounds(plan)}\n{_MORE}\n"
         f"{cited_lines(plan, step.path, overlay)}"
     )
 
@@ -45,11 +51,7 @@ def general_bounds(plan: Plan) -> str:
     """What holds for every step, and when to stop."""
     general = "\n".join(f"- {one}" for one in plan.constraints) or "- none"
     stops = "\n".join(f"- {one}" for one in plan.stop_conditions) or "- you find that the plan does not fit the code"
-    return (
-        f"Constraints of the whole plan:\n{general}\n\nStop, and call `cannot`, when:\n{stops}\n\n"
-        "Where the plan would do with more than it says (another behaviour, further files, checks or hosts), call "
-        "`propose_amendment` instead.\n"
-    )
+    return f"Constraints of the whole plan:\n{general}\n\nStop, and call `cannot`, when:\n{stops}\n"
 
 
 def cited_lines(plan: Plan, path: str, overlay: Overlay) -> str:
