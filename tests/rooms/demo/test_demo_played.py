@@ -40,6 +40,11 @@ def cache(tmp_path_factory):
     return folder
 
 
+def heed_ctrl_c():
+    """A suite that was started in the background ignores it, and so would all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Demo:
     """`countersign demo WORDS`, with its own temporary folder."""
 
@@ -52,7 +57,7 @@ class Demo:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "app.cli", "demo", *words],
                 env=kept | {"TMPDIR": str(folder), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"} | env,
-                cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=heed_ctrl_c,
             )  # fmt: skip
 
     def ends(self, seconds=180):
