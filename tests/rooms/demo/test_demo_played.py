@@ -40,9 +40,12 @@ def cache(tmp_path_factory):
     return folder
 
 
-def heed_ctrl_c():
-    """A suite that was started in the background ignores it, and so would all that it starts."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+HEEDING = """
+import os, signal, sys
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execv(sys.executable, [sys.executable, *sys.argv[1:]])
+"""
+"""A suite that was started in the background does not heed Ctrl-C, and so would all that it starts."""
 
 
 class Demo:
@@ -55,9 +58,9 @@ class Demo:
         self.log = folder.with_suffix(".log")
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "app.cli", "demo", *words],
+                [sys.executable, "-c", HEEDING, "-m", "app.cli", "demo", *words],
                 env=kept | {"TMPDIR": str(folder), "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"} | env,
-                cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=heed_ctrl_c,
+                cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
 
     def ends(self, seconds=180):
