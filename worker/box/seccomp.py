@@ -110,9 +110,11 @@ NAMESPACE_FLAGS = 0x7E020000
 _TERMINAL_REQUESTS = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _PERSONALITIES = (0x0, 0xFFFFFFFF)  # the default, and the question which one is set
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
+_STREAM, _SEQPACKET, _KIND = 1, 5, 0xF
+"""A pair of these stays one; a datagram could be sent from it to any socket that lies in a mounted folder."""
 _PROTOCOLS = (0, 6, 17)  # any, TCP, UDP: neither raw sockets nor multipath TCP
 
-_LOAD, _EQUAL, _GREATER, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x25, 0x35, 0x45, 0x06
+_LOAD, _EQUAL, _GREATER, _AT_LEAST, _ANY_BIT, _RETURN, _AND = 0x20, 0x15, 0x25, 0x35, 0x45, 0x06, 0x54
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER_AT, _ARCHITECTURE_AT, _ARGUMENTS_AT = 0, 4, 16
 _X32_BIT = 0x40000000
@@ -151,11 +153,12 @@ class _Program:
         self.emit(_LOAD, _ARGUMENTS_AT + 8 * index)
 
 
-def _argument_rule(index: int, allowed: Iterable[int], error: int) -> list[bytes]:
-    """Instructions that answer `error` unless the argument is one of `allowed`."""
+def _argument_rule(index: int, allowed: Iterable[int], error: int, mask: int = 0xFFFFFFFF) -> list[bytes]:
+    """Instructions that answer `error` unless the argument, or the part of it in `mask`, is one of `allowed`."""
     values = tuple(allowed)
     rule = _Program()
     rule.load_argument(index)
+    rule.emit(_AND, mask)
     for position, value in enumerate(values):
         rule.emit(_EQUAL, value, len(values) - position, 0)
     rule.emit(_RETURN, _ERROR | error)
@@ -167,7 +170,8 @@ def _examined_rule(name: str) -> list[bytes]:
         families = _argument_rule(0, (_AF_INET, _AF_INET6), errno.EAFNOSUPPORT)
         return families + _argument_rule(2, _PROTOCOLS, errno.EPROTONOSUPPORT)
     if name == "socketpair":
-        return _argument_rule(0, (_AF_UNIX,), errno.EAFNOSUPPORT)
+        families = _argument_rule(0, (_AF_UNIX,), errno.EAFNOSUPPORT)
+        return families + _argument_rule(1, (_STREAM, _SEQPACKET), errno.ESOCKTNOSUPPORT, _KIND)
     if name == "personality":
         return _argument_rule(0, _PERSONALITIES, errno.EPERM)
     rule = _Program()

@@ -78,10 +78,15 @@ attempt("pair", lambda: socket.socketpair()[0].close())
 
 def test_5_6_sockets_of_the_machine_cannot_be_reached_even_from_the_tree(attempts: Attempts, open_tree: Path) -> None:
     name = secrets.token_hex(8)
-    with socket.socket(socket.AF_UNIX) as abstract, socket.socket(socket.AF_UNIX) as planted:
+    with (
+        socket.socket(socket.AF_UNIX) as abstract,
+        socket.socket(socket.AF_UNIX) as planted,
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams,
+    ):
         abstract.bind(f"\0{name}")
-        planted.bind(str(open_tree / "s"))
-        (open_tree / "s").chmod(0o777)
+        for path, one in (("s", planted), ("d", datagrams)):
+            one.bind(str(open_tree / path))
+            (open_tree / path).chmod(0o777)
         for listener in (abstract, planted):
             listener.listen()
         found = attempts(
@@ -90,12 +95,18 @@ attempt("abstract", lambda: socket.socket(socket.AF_UNIX).connect("\\0{name}"))
 attempt("planted", lambda: socket.socket(socket.AF_UNIX).connect("/work/s"))
 a, b = socket.socketpair()
 attempt("through a pair", lambda: a.connect("/work/s"))
+for kind in (socket.SOCK_DGRAM, socket.SOCK_RAW):
+    attempt("through a pair of kind %d" % kind, lambda: socket.socketpair(type=kind)[0].sendto(b"x", "/work/d"))
 """,
             profile=Profile.READ,
             at=open_tree,
         )
+        datagrams.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            datagrams.recv(1)
     assert found["abstract"][0] == found["planted"][0] == "EAFNOSUPPORT"
     assert found["through a pair"][0] != "done"
+    assert found["through a pair of kind 2"][0] == found["through a pair of kind 3"][0] == "ESOCKTNOSUPPORT"
 
 
 def test_7_nothing_of_the_workers_environment_can_be_read(attempts: Attempts, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,6 +32,8 @@ def verdict(machine: str, number: int, *arguments: int, audit: int | None = None
         at += 1
         if operation == 0x20:
             accumulator = struct.unpack_from("<I", call, value)[0]
+        elif operation == 0x54:
+            accumulator &= value
         elif operation == 0x06:
             return value
         else:
@@ -103,6 +105,15 @@ def test_only_the_low_word_of_an_argument_counts(machine: str, high: int, low: i
 def test_a_socket_is_an_internet_socket_or_none(machine: str, family: int, kind: int, protocol: int) -> None:
     answer = verdict(machine, EXAMINED["socket"][ARCHITECTURES[machine].column], family, kind, protocol)
     assert (answer == ALLOW) == (family in (2, 10) and protocol in (0, 6, 17))
+
+
+@machines
+@settings(max_examples=60)
+@given(family=st.integers(0, 50), kind=st.integers(0, 15), more=st.sampled_from((0, 0x800, 0x80000, 0x80800)))
+def test_a_pair_of_sockets_is_tied_to_itself_alone(machine: str, family: int, kind: int, more: int) -> None:
+    """Streams and sequences of packets; a datagram can be sent to any other address, and 3 means one here as well."""
+    answer = verdict(machine, EXAMINED["socketpair"][ARCHITECTURES[machine].column], family, kind | more)
+    assert (answer == ALLOW) == (family == 1 and kind in (1, 5))
 
 
 @machines
