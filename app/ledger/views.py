@@ -102,11 +102,11 @@ class Views(OnDatabase):
             return tuple(_waiting(connection.execute(told), keys, names))
 
     def standing_thumbs(self) -> tuple[StandingThumb, ...]:
-        """The thumbs by which plans were approved whose work is not published yet."""
+        """The thumbs by which plans were approved whose work is not published yet, of everybody who approved."""
         working = select(runs.c.id).where(runs.c.open, runs.c.state.in_(("approved", "built"))).order_by(runs.c.id)
         with self._database.reading() as connection:
             states = [(run, folded(run, facts_of(connection, run))) for run in connection.scalars(working).all()]
-        return tuple(thumb for run, state in states if (thumb := _thumb(run, state)) is not None)
+        return tuple(thumb for run, state in states for thumb in _thumbs(run, state))
 
     def template_scores(self, limit: int = 2_000) -> tuple[Score, ...]:
         """What became of the newest runs, by the template version that planned them."""
@@ -218,18 +218,19 @@ def _names_today(connection: Connection) -> dict[int, Seen]:
     }
 
 
-def _thumb(run: str, state: State) -> StandingThumb | None:
-    if not isinstance(state, Approved | Built) or state.approval.source is not ApprovalSource.REACTION:
-        return None
-    approval, proposal = state.approval, state.proposal
-    return StandingThumb(
-        run=run,
-        repository_id=state.request.repository_id,
-        comment_node_id=proposal.comment_node_id,
-        reaction_id=approval.source_id,
-        person=approval.person,
-        plan_digest=proposal.digest,
-    )
+def _thumbs(run: str, state: State) -> Iterator[StandingThumb]:
+    if not isinstance(state, Approved | Built):
+        return
+    for approval in (state.approval, *state.also):
+        if approval.source is ApprovalSource.REACTION:
+            yield StandingThumb(
+                run=run,
+                repository_id=state.request.repository_id,
+                comment_node_id=state.proposal.comment_node_id,
+                reaction_id=approval.source_id,
+                person=approval.person,
+                plan_digest=state.proposal.digest,
+            )
 
 
 def _waiting(told: Iterable[Row[Any]], keys: dict[str, list[str]], names: dict[int, Seen]) -> Iterator[WaitingProposal]:

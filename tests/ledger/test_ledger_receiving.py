@@ -8,14 +8,15 @@ import pytest
 from app.core import facts as f
 from app.core.belts import Belt
 from app.core.budget import Spent
-from app.core.effects import LookUpAuthority
+from app.core.effects import LookUpAuthority, Purpose, SourceKind
 from app.core.news import Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen
+from app.core.policy import Approving, Policy
 from app.core.run import Closed, Published
 from app.core.verdict import Refused
 from app.ledger.outcomes import Ring
 from app.ledger.store import Ledger
 from tests.fakes.deliveries import Told, a_delivery, on_issue
-from tests.fakes.facts import MIRA, OTTO, START, TEXTS, WIDE, a_pull, a_request, labelled, sha
+from tests.fakes.facts import MIRA, OTTO, START, TEXTS, WIDE, a_pull, a_request, found, labelled, sha
 
 
 def test_a_label_opens_a_run_and_rings_for_what_is_owed(ledger: Ledger) -> None:
@@ -145,6 +146,19 @@ def test_a_thumb_is_asked_about_once_for_each_version(told: Told) -> None:
     again = told.ledger.record(told.request.run, thumb)
     assert not isinstance(again, Refused)
     assert again.rings == ()
+
+
+def test_the_thumb_of_everybody_who_approved_is_held(told: Told) -> None:
+    told.proposed()
+    policy = Policy(approve=Approving(count=2))
+    by_thumb = SourceKind.REACTION
+    for number, person in enumerate([MIRA, OTTO], start=1):
+        assert told.ledger.standing_thumbs() == ()
+        key = f"k{number}"
+        look = LookUpAuthority(key=key, purpose=Purpose.APPROVE, person=person, source=by_thumb, source_id=number)
+        fact = found(look, told.tick(), plan_version=1, policy=policy, permission="write", role_name="write")
+        assert not isinstance(told.ledger.record(told.request.run, fact), Refused)
+    assert {thumb.reaction_id for thumb in told.ledger.standing_thumbs()} == {1, 2}
 
 
 def test_a_fact_for_a_run_that_is_not_there_is_refused(ledger: Ledger) -> None:

@@ -88,10 +88,13 @@ class Mint:
             return self._trouble(place, error)
 
     def watch(self, caller: Caller, asked: Watch) -> Token | Denied:
-        """A token for reading reactions, only while a plan waits in that repository; one at a time for each line."""
-        waiting = [plan for plan in self._ledger.waiting_proposals() if plan.repository_id == asked.repository_id]
-        run = waiting[0].run if waiting else ""
-        installation_id = waiting[0].installation_id if waiting else 0
+        """A token for reading reactions, only while a plan waits in that repository or stands approved by a thumb; one
+        at a time for each line."""
+        watched = (*self._ledger.waiting_proposals(), *self._ledger.standing_thumbs())
+        waiting = [one.run for one in watched if one.repository_id == asked.repository_id]
+        view = self._ledger.run(waiting[0]) if waiting else None
+        installation_id = view.state.request.installation_id if view else 0
+        run = waiting[0] if waiting else ""
         place = self._today(Place(run, None, asked.repository_id, "", installation_id, caller, "watch"))
         reach = watch_reach(caller.belt)
         if isinstance(reach, Refused):

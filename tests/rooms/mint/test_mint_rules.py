@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from app.core.belts import REACH, Belt, EffectKind
+from app.core.effects import SourceKind
 from app.core.facts import LabelRemoved
 from app.core.news import Delivery, News, OnRepository, Seen
 from app.ledger.outcomes import Claim
@@ -160,6 +161,23 @@ def test_reactions_are_watched_by_the_publisher_while_a_plan_waits_there(desk):
     assert [one.id for one in desk.ledger.live_mints(desk.now())] == [again.mint_id]
     assert isinstance(desk.mint.watch(publisher, Watch(repository_id=1)), Denied)
     assert len(refusals(desk)) == 4
+
+
+def test_reactions_are_watched_while_a_plan_stands_approved_by_one(desk):
+    watch = Watch(repository_id=desk.repository_id)
+    publisher = desk.caller(Belt.PUBLISHER)
+    run = desk.label()
+    desk.propose(run)
+    thumb = desk.control.react(desk.plan_comment["id"], "+1", "mira")
+    desk.forge_approval(run, dict(thumb), SourceKind.REACTION)
+    assert desk.ledger.waiting_proposals() == ()
+    assert isinstance(desk.mint.watch(publisher, watch), Token)
+
+
+def test_nothing_is_watched_for_an_approval_by_comment(desk):
+    desk.approved()
+    answer = desk.mint.watch(desk.caller(Belt.PUBLISHER), Watch(repository_id=desk.repository_id))
+    assert isinstance(answer, Denied) and "No plan waits" in answer.reason
 
 
 # -- the answer of GitHub -------------------------------------------------------------------------------------
