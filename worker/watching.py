@@ -1,6 +1,7 @@
 """Watching: no webhook tells of a 👍 (github-facts 1), so the publisher looks at the plan comments that wait."""
 
 import logging
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
@@ -15,19 +16,38 @@ from worker.mint.caller import MintDenied, MintUnreachable
 from worker.mint.wire import Token
 from worker.shop import Shop
 
+LONGEST_REST = 10
+"""How many intervals may lie between two looks at a repository in which nothing happens."""
+
+PART_OF_THE_QUIET = 12
+"""Such a rest is at most this part of the time since something happened there."""
+
 TOKEN_SECONDS = 500.0
 """A token for watching is used this long, then given back for a new one."""
 
 _LOG = logging.getLogger("countersign.watching")
 
 
+@dataclass(slots=True)
+class _Quiet:
+    """Since when nothing happened in a repository's waiting runs, and when it is looked at again."""
+
+    waiting: frozenset[tuple[str, int]]
+    since: datetime
+    due: datetime
+
+
 class Watch:
-    """Looks at the waiting plan comments, repository by repository, at most once per interval."""
+    """Looks at the waiting plan comments, repository by repository, at most once per interval.
+
+    Where nothing happens it looks less and less often; a fact in one of the waiting runs brings the interval back.
+    """
 
     def __init__(self, shop: Shop) -> None:
         self._shop = shop
         self._tokens: dict[int, tuple[Token, datetime]] = {}
         self._due: datetime | None = None
+        self._quiet: dict[int, _Quiet] = {}
 
     def look(self, at: datetime) -> None:
         """New thumbs are recorded and rung for. A repository that cannot be read now is looked at again later."""
@@ -38,11 +58,27 @@ class Watch:
         seen = (*self._shop.ledger.waiting_proposals(), *self._shop.ledger.standing_thumbs())
         watched = sorted(seen, key=lambda one: one.repository_id)
         self._forget({one.repository_id for one in watched}, at)
-        for repository_id, here in groupby(watched, key=lambda one: one.repository_id):
+        by_repository = [(id, list(here)) for id, here in groupby(watched, key=lambda one: one.repository_id)]
+        self._quiet = {id: self._quiet[id] for id, _ in by_repository if id in self._quiet}
+        for repository_id, here in by_repository:
+            if not self._is_due(repository_id, here, at):
+                continue
             try:
-                self._look_at(repository_id, list(here), at)
+                self._look_at(repository_id, here, at)
             except (GitHubError, MintDenied, MintUnreachable) as error:
                 _LOG.warning("plan comments of repository %s could not be watched: %s", repository_id, error)
+
+    def _is_due(self, repository_id: int, here: list[WaitingProposal | StandingThumb], at: datetime) -> bool:
+        """A thumb that holds work in hand is looked at each time."""
+        waiting = frozenset((one.run, one.told) for one in here if isinstance(one, WaitingProposal))
+        quiet = self._quiet.get(repository_id)
+        if quiet is None or quiet.waiting != waiting:
+            quiet = self._quiet[repository_id] = _Quiet(waiting, at, at)
+        if at < quiet.due and not any(isinstance(one, StandingThumb) for one in here):
+            return False
+        longest = timedelta(seconds=LONGEST_REST * self._shop.settings.watch_seconds)
+        quiet.due = at + min((at - quiet.since) / PART_OF_THE_QUIET, longest)
+        return True
 
     def close(self) -> None:
         """Gives every token back."""

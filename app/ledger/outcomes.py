@@ -138,6 +138,8 @@ class WaitingProposal:
     comment_node_id: str
     version: int
     seen_reactions: frozenset[int]
+    told: int
+    """How many facts its run has: more of them, and something happened."""
 
 
 @dataclass(frozen=True, slots=True)

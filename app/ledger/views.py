@@ -253,4 +253,5 @@ def _waiting(told: Iterable[Row[Any]], keys: dict[str, list[str]], names: dict[i
             comment_node_id=proposal.comment_node_id,
             version=proposal.version,
             seen_reactions=frozenset(int(key.split(":")[2]) for key in keys.get(run, ()) if key.endswith(ending)),
+            told=len(recorded),
         )

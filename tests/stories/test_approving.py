@@ -104,6 +104,23 @@ def test_a_thumb_that_goes_while_its_plan_is_carried_out_ends_that(proposed: Sto
     proposed.ends(Closed, "Ended (cancelled)")
 
 
+def test_where_nothing_happens_a_thumb_is_looked_for_less_often(proposed: Story) -> None:
+    def looks() -> int:
+        proposed.sweep()
+        return sum("graphql" in one["path"] for one in proposed.control.journal())
+
+    proposed.plan_is_read()
+    first = looks()
+    assert looks() == first + 1
+    proposed.pass_time(timedelta(hours=2))
+    assert looks() == first + 2
+    assert looks() == first + 2
+    proposed.mira.says("/status")
+    proposed.next_comment("@mira", "waits for a maintainer")
+    assert looks() == first + 3
+    rejected(proposed)
+
+
 def test_a_thumb_on_a_plan_comment_that_was_edited_after_it_does_not_count(proposed: Story) -> None:
     plan = proposed.plan_is_read()
     proposed.mira.thumbs_up(plan["id"])

@@ -9,7 +9,7 @@ from app.core.bounds import NO_BOUNDS, Bounds
 from app.core.run import Grant
 from app.core.verdict import Refused
 from app.ledger.errors import LedgerCorrupt
-from app.ledger.outcomes import EffectView
+from app.ledger.outcomes import EffectView, StandingThumb, WaitingProposal
 from app.ledger.store import Ledger
 from worker.github.app import AppIdentity
 from worker.github.app import Token as CutToken
@@ -90,6 +90,7 @@ class Mint:
     def watch(self, caller: Caller, asked: Watch) -> Token | Denied:
         """A token for reading reactions, only while a plan waits in that repository or stands approved by a thumb; one
         at a time for each line."""
+        watched: tuple[WaitingProposal | StandingThumb, ...]
         watched = (*self._ledger.waiting_proposals(), *self._ledger.standing_thumbs())
         waiting = [one.run for one in watched if one.repository_id == asked.repository_id]
         view = self._ledger.run(waiting[0]) if waiting else None
