@@ -43,6 +43,10 @@ _UNKNOWN_TO_IT = {
 }
 
 
+_KEY = re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----(?:\\[rn]|[\s\"'+,])*([A-Za-z0-9+/]{40})")
+"""A key with its beginning, which is told apart from another one by that alone: all have the same first line."""
+
+
 @functools.cache
 def _detectors() -> tuple[RegexBasedDetector, ...]:
     return (
@@ -62,8 +66,15 @@ def no_secrets(path: str, before: bytes, after: bytes) -> Verdict:
             for what, value in _found(line):
                 if value not in old:
                     # The value itself is not said: words go to GitHub.
-                    return Refused(f"The change would put a credential ({what}) into {shown(path)}, line {number}.")
+                    return _refused(what, path, number)
+    for match in _KEY.finditer(new):
+        if match[1] not in old:
+            return _refused("Private Key", path, new.count("\n", 0, match.start()) + 1)
     return Allowed()
+
+
+def _refused(what: str, path: str, line: int) -> Refused:
+    return Refused(f"The change would put a credential ({what}) into {shown(path)}, line {line}.")
 
 
 def _found(line: str) -> Iterator[tuple[str, str]]:

@@ -58,3 +58,12 @@ def test_what_only_might_be_one_stops_nothing(line: str) -> None:
 def test_whatever_the_bytes_are_there_is_a_verdict(before: bytes, after: bytes) -> None:
     assert isinstance(no_secrets("a", before, after), Allowed | Refused)
     assert no_secrets("a", after, after) == Allowed()
+
+
+@pytest.mark.parametrize("between", ["\n", "\\n", "\\n' +\n    '"])
+def test_another_private_key_is_new_although_its_first_line_is_not(between: str) -> None:
+    first, one, other = SECRETS["Private Key"], "MIIE" + "a1B/" * 10, "MIIE" + "z9+Y" * 10
+    before = f"{first}{between}{one}\n"
+    refused = no_secrets("a.pem", before.encode(), f"{before}{first}{between}{other}\n".encode())
+    assert isinstance(refused, Refused) and "Private Key" in refused.reason and other not in str(refused)
+    assert no_secrets("a.pem", before.encode(), f"# kept\n{before}".encode()) == Allowed()
