@@ -14,7 +14,7 @@ _IGNORED = frozenset("\u200b\u200c\u200d\u200e\u200f\u2060\ufeff") | frozenset(
 
 # Names that NTFS also accepts for `.git` and `.gitmodules`, by their short form.
 _GIT_NAMES = frozenset({".git", "git~1"})
-_GITMODULES_NAMES = frozenset({".gitmodules", "gitmod~1", "gitmod~2", "gitmod~3", "gitmod~4"})
+_GITMODULES_NAMES = {".gitmodules"}.union(f"{short}~{number}" for short in ("gitmod", "gi7eba") for number in range(10))
 
 _LOCK_FILES = frozenset(
     {

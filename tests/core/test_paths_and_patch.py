@@ -55,6 +55,8 @@ def test_what_is_safe_stays_below_the_root_and_never_names_a_git_directory(text)
         (".GitHub/Workflows/deep/ci.yml", Protection.WORKFLOW),
         (".gitmodules", Protection.SUBMODULES),
         ("a/.GITMODULES", Protection.SUBMODULES),
+        ("GITMOD~1", Protection.SUBMODULES),
+        ("GI7EBA~1", Protection.SUBMODULES),
         (".github/countersign.yml", Protection.POLICY),
         ("CODEOWNERS", Protection.CODE_OWNERS),
         (".github/CODEOWNERS", Protection.CODE_OWNERS),
