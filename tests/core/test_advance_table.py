@@ -249,3 +249,17 @@ def test_a_label_without_a_sender_ends_at_once_and_says_why(life: Life) -> None:
     assert isinstance(life.state, Closed)
     assert life.state.reason is ClosedReason.NOT_ALLOWED
     assert life.owes(Say)
+
+
+def test_somebody_who_goes_on_misspelling_is_answered_once_for_each_plan(life: Life) -> None:
+    def hint(written: str, meant: str = "/approve") -> None:
+        life.tell(f.CommandUnclear(at=life.now(), written=written, meant=meant, comment_id=life.fresh(), person=MIRA))
+
+    life.proposed()
+    hint("/aprove")
+    assert life.owes(Say)
+    for written in ("/approve it", "/approve!", "Please /approve"):
+        hint(written)
+        assert not life.owes(Say), written
+    hint("/revize", "/revise and your words")
+    assert life.owes(Say)
