@@ -111,6 +111,14 @@ def test_31_a_patch_that_holds_anything_else_or_less_is_refused(changes: tuple[F
     assert words in str(refused)
 
 
+def test_tests_beside_a_file_count_among_the_files_that_a_plan_may_change() -> None:
+    room = plan()
+    most = room.model_copy(update={"budget": room.budget.model_copy(update={"files": 2})})
+    refused = patch_fits(most, patch(*WHOLE, change("src/test_sizes.py", "create")), Policy())
+    assert isinstance(refused, Refused) and "3 files are more than the 2 allowed" in refused.reason
+    assert patch_fits(most, patch(*WHOLE), Policy()) == Allowed()
+
+
 def test_a_patch_on_another_commit_is_refused() -> None:
     assert isinstance(patch_fits(plan(), Patch(base_commit="c" * 40, changes=WHOLE), Policy()), Refused)
 
