@@ -5,6 +5,7 @@ from collections.abc import Callable
 from app.core import dropping, gate, resuming
 from app.core import facts as f
 from app.core.command import steps_of
+from app.core.digest import text_digest
 from app.core.effects import Execute, LookUpAuthority, Purpose, React, ReplyTopic, SourceKind
 from app.core.move import Move, Stay, closed, draft, execute_key, kept, refusal, reply, status
 from app.core.run import (
@@ -233,7 +234,7 @@ def command_unclear(state: State, fact: f.CommandUnclear) -> Move:
     """One hint for each person, command and plan, however many comments that are almost one."""
     words = Refused(f"`{fact.written}` is not a command I follow.", f"Did you mean `{fact.meant}`?")
     verb, *_ = fact.meant.partition(" ")
-    key = f"unclear:{fact.person.id}:{verb[:20]}:v{state.last_version}"
+    key = f"unclear:{fact.person.id}:{text_digest(verb)[:12]}:v{state.last_version}"
     return Move(state, (reply(key, ReplyTopic.UNCLEAR, fact.person, words),))
 
 

@@ -45,6 +45,8 @@ class CheckRun(Part):
     """What the runner named as failed."""
     failed: Annotated[int, Field(ge=0)] | None = None
     """How many failed, as the runner counts; None where it did not say."""
+    errors: tuple[str, ...] = ()
+    """The kinds of errors that the output of a failure names, such as `KeyError`."""
     doubt: str = ""
     """Why a status of 0 shows nothing here: no test ran, failures were reported, a script hides them."""
     marks: str = ""
@@ -55,7 +57,8 @@ class CheckRun(Part):
         return self.ended == "exited" and self.exit_status == 0 and not self.doubt
 
     def fails_as(self, other: "CheckRun") -> bool:
-        """True where both failed by themselves and for the same reason: the same tests, or else the same output.
+        """True where both failed by themselves and for the same reason: the same tests with no other kind of error, or
+        else the same output.
 
         Not where more failed than before: not everything that fails has a name.
         """
@@ -64,7 +67,7 @@ class CheckRun(Part):
         if self.failed is not None and other.failed is not None and self.failed > other.failed:
             return False
         if self.failing and other.failing:
-            return set(self.failing) <= set(other.failing)
+            return set(self.failing) <= set(other.failing) and set(self.errors) <= set(other.errors)
         same = (self.exit_status, self.marks, self.doubt) == (other.exit_status, other.marks, other.doubt)
         return same and bool(self.marks) and not self.failing and not other.failing
 

@@ -60,8 +60,9 @@ def issue_changed_under_offer(state: Proposed, fact: f.IssueChanged) -> Move | S
         "The issue was edited after this plan was made from it, so the plan cannot be approved.",
         "`/revise` asks for a plan of the new text.",
     )
-    voided = reply(f"issue-changed:{fact.issue_digest[:12]}", ReplyTopic.VOIDED, None, words)
-    return Move(after, (voided, status(f"issue-changed:{tag}")))
+    topic = ReplyTopic.VOIDED if state.given else ReplyTopic.NOTE
+    said = reply(f"issue-changed:{fact.issue_digest[:12]}", topic, None, words)
+    return Move(after, (said, status(f"issue-changed:{tag}")))
 
 
 def issue_changed_after_approval(state: Approved, fact: f.IssueChanged) -> Move | Stay:

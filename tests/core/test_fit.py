@@ -244,6 +244,14 @@ PLAIN_CHECK = CHECK.model_copy(update={"expect": Expectation.PASSES})
         ),
         ((told(When.BEFORE, 1, failing=("a",)), told(When.AFTER, 1, failing=("a", "b"))), Showing.NOT_SHOWN, False),
         (
+            (
+                told(When.BEFORE, 1, failing=("a",), errors=("OSError",)),
+                told(When.AFTER, 1, failing=("a",), errors=("NameError",)),
+            ),
+            Showing.NOT_SHOWN,
+            False,
+        ),
+        (
             (told(When.BEFORE, 1, failing=("a",), failed=1), told(When.AFTER, 1, failing=("a",), failed=1)),
             Showing.WAS_FAILING,
             True,

@@ -133,6 +133,7 @@ def test_an_end_that_was_not_taken_keeps_nothing(make_story: Making) -> None:
     state = story.state()
     assert isinstance(state, Closed) and "It is not what it seems." in state.words
     assert Report.model_validate_json(story.shops[Belt.EXECUTOR].kept(state.report_ref)).changed_lines == 0
+    story.ends(Closed, "Ended (failed)", "It is not what it seems.")
 
 
 def test_a_model_that_reaches_beyond_its_step_is_stopped_at_the_fence(make_story: Making) -> None:

@@ -33,6 +33,16 @@ def tally(output: str) -> Tally:
     return Tally(sum(ran for ran, _ in found), sum(failed for _, failed in found), names[:MOST_NAMED])
 
 
+_KIND = re.compile(r"\b[A-Z][A-Za-z0-9]{0,60}(?:Error|Exception|Failure)\b")
+_MOST_KINDS = 100
+
+
+def kinds_of_errors(output: str) -> tuple[str, ...]:
+    """The names of errors as most languages write them, each once, in their order."""
+    text = plain_output(output[-_MOST_CHARACTERS:])
+    return tuple(dict.fromkeys(match[0] for match in _KIND.finditer(text)))[:_MOST_KINDS]
+
+
 _Counted = tuple[int, int]
 """Tests that ran, and those of them that failed."""
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from worker.evidence.tallies import Tally, tally
+from worker.evidence.tallies import Tally, kinds_of_errors, tally
 
 SAID = {
     "pytest": (
@@ -80,3 +80,8 @@ def test_what_no_runner_said_is_not_known(text: str) -> None:
 )
 def test_what_failed_is_named_once(text: str, names: list[str]) -> None:
     assert list(tally(text).failing) == names
+
+
+def test_kinds_of_errors_are_named_once() -> None:
+    said = "E  KeyError: 'a'\nE  KeyError: 'b'\njava.io.IOException: x\nerror: no\nanError\n\x1b[31mTypeError\x1b[0m\n"
+    assert kinds_of_errors(said) == ("KeyError", "IOException", "TypeError")
