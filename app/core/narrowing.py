@@ -1,6 +1,5 @@
 """A plan without some of its steps, made by code: what only they served goes with them, and everything else stays."""
 
-from collections.abc import Callable
 
 from app.core.effects import Narrow
 from app.core.fit import is_test
@@ -95,10 +94,9 @@ def _touched(steps: tuple[Step, ...]) -> set[str]:
 
 def _left(plan: Plan, stay: set[int], gone: set[str]) -> tuple[tuple[Check, ...], tuple[Criterion, ...]]:
     """The checks and the criteria that are still for something."""
-    ends: Callable[[Criterion], bool] = lambda one: bool(one.steps) and not stay & set(one.steps)  # noqa: E731
-    left = [one for one in plan.acceptance or () if not ends(one)]
+    left = [one for one in plan.acceptance or () if not one.steps or stay & set(one.steps)]
     needed = {name for one in left for name in one.checks}
-    served = {name for one in plan.acceptance or () if ends(one) for name in one.checks}
+    served = {name for one in plan.acceptance or () if one not in left for name in one.checks}
     still = (one for one in plan.checks if one.name in needed or one.name not in served)
     checks = tuple(check for one in still if (check := _without_paths(one, gone)) is not None)
     names = {check.name for check in checks}

@@ -19,6 +19,9 @@ can_make_environment() {
     [ -x "$here/../../.venv/bin/python" ] || "$python" -c 'import ensurepip, venv' >/dev/null 2>&1
 }
 
+# The box sees the programs of the distribution alone: one of the same name elsewhere is none there.
+in_the_box() { [ -x "${COUNTERSIGN_SYSTEM_ROOT:-}/usr/bin/$1" ]; }
+
 has_chromium() {
     local name
     for name in chromium-headless-shell chromium google-chrome-stable google-chrome; do
@@ -39,6 +42,8 @@ is_there() {
         build-essential) can_compile ;;
         *-venv) can_make_environment ;;
         chromium-headless-shell) has_chromium ;;
+        maven) in_the_box mvn ;;
+        python3-pip) in_the_box pip ;;
         *) command -v "$1" >/dev/null 2>&1 ;;
     esac
 }
@@ -51,6 +56,8 @@ purpose() {
         postgresql) echo "tests of the set-up with PostgreSQL; each test run starts its own server" ;;
         build-essential) echo "tests that carry out a plan on a project in C" ;;
         npm) echo "tests that carry out a plan on a project in JavaScript" ;;
+        maven) echo "tests that start Maven in the box" ;;
+        python3-pip) echo "tests that set a project up with the distribution's pip in the box" ;;
         chromium-headless-shell) echo "tests that open a page of a repository's own site in the box" ;;
         *-venv) echo "making a Python environment" ;;
     esac
@@ -138,7 +145,7 @@ case ${1:-} in
     run) see_to git "$venv" bubblewrap || stop_with_line ;;
     venv) see_to "$venv" || stop_with_line ;;
     test)
-        see_to git "$venv" bubblewrap redis-server postgresql build-essential npm chromium-headless-shell && exit 0
+        see_to git "$venv" bubblewrap redis-server postgresql build-essential npm maven python3-pip chromium-headless-shell && exit 0
         in_ci && say "In CI nothing may be left out." && stop_with_line
         case " ${missing[*]} " in *" git "* | *-venv*) stop_with_line ;; esac
         say "Missing: ${missing[*]}. What needs them is left out and named at the end. To have it all:

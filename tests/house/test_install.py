@@ -37,8 +37,15 @@ class System:
 
     def see_to(self, what: str, ci: str = "") -> subprocess.CompletedProcess[str]:
         env = {"PATH": str(self.folder / "bin"), "SYSTEM": str(self.folder), "CI": ci, "TMPDIR": str(self.folder)}
+        env["COUNTERSIGN_SYSTEM_ROOT"] = str(self.folder)
         command = [shutil.which("bash") or "bash", str(self.folder / "infra/install/system.sh"), what]
         return subprocess.run(command, env=env, capture_output=True, text=True, check=False, timeout=30)
+
+    def put_in_the_box(self, *names: str) -> None:
+        """Programs of the distribution itself, which the box sees."""
+        (self.folder / "usr/bin").mkdir(parents=True, exist_ok=True)
+        for name in names:
+            self.put(f"../usr/bin/{name}")
 
     def asked(self) -> list[str]:
         asked = self.folder / "asked"
@@ -132,6 +139,7 @@ def test_sudo_is_used_only_where_it_asks_for_no_password(system: System) -> None
 def test_nothing_is_said_and_nothing_asked_when_everything_is_there(system: System) -> None:
     for name in ("bwrap", "rg", "redis-server", "postgres", "gcc", "make", "npm", "chromium"):
         system.put(name)
+    system.put_in_the_box("mvn", "pip")
     for what in ("run", "test"):
         done = system.see_to(what)
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
@@ -150,6 +158,7 @@ def test_a_package_that_the_system_does_not_know_keeps_no_other_away(system: Sys
     as_root(system)
     for name in ("bwrap", "redis-server", "postgres", "make", "gcc"):
         system.put(name)
+    system.put_in_the_box("mvn", "pip")
     asked = 'echo "apt-get $*" >>"$SYSTEM/asked"'
     npm = 'case "$*" in *npm) cp "$SYSTEM/bin/gcc" "$SYSTEM/bin/npm" ;; esac'
     system.put("apt-get", f'#!/bin/sh\n{asked}\ncase "$*" in *chromium*) exit 100 ;; esac\n{npm}\n')
@@ -170,6 +179,7 @@ def test_for_tests_a_missing_package_is_named_and_the_rest_goes_on(system: Syste
 def test_a_compiler_that_finds_no_headers_is_not_there(system: System) -> None:
     for name in ("bwrap", "redis-server", "postgres", "make", "npm", "chromium"):
         system.put(name)
+    system.put_in_the_box("mvn", "pip")
     system.put("gcc", "#!/bin/sh\necho 'stdio.h: No such file or directory' >&2\nexit 1\n")
     done = system.see_to("test")
     assert done.stderr.splitlines()[-1].strip() == "sudo apt-get install -y build-essential"
@@ -181,3 +191,11 @@ def test_for_tests_in_ci_a_missing_package_stops_it(system: System) -> None:
     done = system.see_to("test", ci="true")
     assert done.returncode == 1
     assert "In CI nothing may be left out" in done.stderr
+
+
+def test_a_pip_that_the_box_does_not_see_is_not_there(system: System) -> None:
+    for name in ("bwrap", "redis-server", "postgres", "make", "gcc", "npm", "chromium", "pip"):
+        system.put(name)
+    system.put_in_the_box("mvn")
+    done = system.see_to("test")
+    assert done.stderr.splitlines()[-1].strip() == "sudo apt-get install -y python3-pip"

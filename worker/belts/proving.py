@@ -20,7 +20,7 @@ from worker.box.command import BoxUnavailable, Ran, Runs
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable
 from worker.box.preparing import Prepared
 from worker.evidence.distill import distill
-from worker.evidence.tallies import kinds_of_errors, tally
+from worker.evidence.tallies import tally
 from worker.evidence.trace import Trace
 from worker.repo.edits import EditedFile
 from worker.repo.export import materialise
@@ -187,7 +187,7 @@ class Prover:
             tests=counted.ran,
             failing=counted.failing,
             failed=counted.failed,
-            errors=() if ended_well else kinds_of_errors(text),
+            errors=() if ended_well else counted.errors,
             doubt=doubt(check.argv, tree, counted) if ended_well else "",
             marks="" if ended_well else _marks(view),
         )

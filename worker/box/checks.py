@@ -122,7 +122,7 @@ def wrong_paths(check: NamedCheck, paths: tuple[str, ...], ground: Ground, creat
     if check.needs and not check.not_prepared:
         # The environment is prepared when the plan is carried out; here only the paths are judged.
         bare = NamedCheck(check.name, check.argv, check.paths)
-        outcome = command_for(bare, tuple(path.split("::")[0] for path in paths), Ground(ground.snapshot, created))
+        outcome = command_for(bare, paths, Ground(ground.snapshot, created))
     else:
         outcome = command_for(check, paths, Ground(ground.snapshot, created))
     return str(outcome) if isinstance(outcome, Refused) else None

@@ -7,8 +7,9 @@ import socket
 import tempfile
 from pathlib import Path
 
+from worker.box.answers import answers
 from worker.box.box import Box, BoxSettings
-from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran
+from worker.box.command import BoxUnavailable, Command, Profile, Ran
 from worker.box.mounts import FIXED_ENVIRONMENT, UID_INSIDE
 from worker.box.remedies import INSTALL
 from worker.box.tool import ToolFailure, run_tool
@@ -104,14 +105,9 @@ def _prove_profile(box: Box, profile: Profile) -> BoxUnavailable | None:
 
 
 def _deviations(ran: Ran, word: str) -> list[str]:
-    if ran.ended is not Ended.EXITED or ran.exit_status != 0:
-        return [f"the probe {ran.ended.value} with status {ran.exit_status}"]
-    said: dict[str, str] = {}
-    for line in ran.output.decode(errors="replace").splitlines():
-        name, equals, value = line.partition("=")
-        if not equals or name in said:
-            return [f"the probe said something unexpected: {line[:200]}"]
-        said[name] = value.strip()
+    said = answers(ran)
+    if isinstance(said, str):
+        return [said]
     expected = {
         "uid": str(UID_INSIDE),
         "capabilities": "0" * 16,

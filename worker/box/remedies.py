@@ -9,7 +9,9 @@ INSTALL = (
     "Install the distribution's bubblewrap, version 0.8.0 or newer: `apt-get install bubblewrap`, "
     "`dnf install bubblewrap` or `pacman -S bubblewrap`."
 )
-_LOOK = "Run `countersign doctor` on this machine to see what the box tried."
+_LOOK = (
+    "Try `bwrap --unshare-all --ro-bind / / true` as the worker's account: what it says names what is forbidden here."
+)
 _REFUSED = "Commands are refused until then."
 
 

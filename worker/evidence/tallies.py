@@ -16,11 +16,13 @@ _MOST_CHARACTERS = 8_000_000
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """`ran` and `failed` are None where no summary was found. `failing` names what failed, in the runner's words."""
+    """`ran` and `failed` are None where no summary was found. `failing` names what failed, in the runner's words,
+    and `errors` the kinds of errors that are spoken of, as most languages name them, each once."""
 
     ran: int | None = None
     failed: int | None = None
     failing: tuple[str, ...] = ()
+    errors: tuple[str, ...] = ()
 
 
 def tally(output: str) -> Tally:
@@ -29,17 +31,15 @@ def tally(output: str) -> Tally:
     found = [counted for runner in _RUNNERS for counted in runner(text)]
     names = tuple(dict.fromkeys(_named(text)))
     if not found:
-        return Tally(failing=names[:MOST_NAMED])
-    return Tally(sum(ran for ran, _ in found), sum(failed for _, failed in found), names[:MOST_NAMED])
+        return Tally(failing=names[:MOST_NAMED], errors=_kinds(text))
+    return Tally(sum(ran for ran, _ in found), sum(failed for _, failed in found), names[:MOST_NAMED], _kinds(text))
 
 
 _KIND = re.compile(r"\b[A-Z][A-Za-z0-9]{0,60}(?:Error|Exception|Failure)\b")
 _MOST_KINDS = 100
 
 
-def kinds_of_errors(output: str) -> tuple[str, ...]:
-    """The names of errors as most languages write them, each once, in their order."""
-    text = plain_output(output[-_MOST_CHARACTERS:])
+def _kinds(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match[0] for match in _KIND.finditer(text)))[:_MOST_KINDS]
 
 

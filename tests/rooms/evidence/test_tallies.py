@@ -2,7 +2,7 @@
 
 import pytest
 
-from worker.evidence.tallies import Tally, kinds_of_errors, tally
+from worker.evidence.tallies import Tally, tally
 
 SAID = {
     "pytest": (
@@ -84,4 +84,4 @@ def test_what_failed_is_named_once(text: str, names: list[str]) -> None:
 
 def test_kinds_of_errors_are_named_once() -> None:
     said = "E  KeyError: 'a'\nE  KeyError: 'b'\njava.io.IOException: x\nerror: no\nanError\n\x1b[31mTypeError\x1b[0m\n"
-    assert kinds_of_errors(said) == ("KeyError", "IOException", "TypeError")
+    assert tally(said).errors == ("KeyError", "IOException", "TypeError")

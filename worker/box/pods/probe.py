@@ -9,7 +9,8 @@ import threading
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran
+from worker.box.answers import answers
+from worker.box.command import BoxUnavailable, Command, Profile, Ran
 from worker.box.mounts import UID_INSIDE
 from worker.box.pods.keeper import PodBox
 from worker.box_terms import Cluster
@@ -94,14 +95,9 @@ def _own_address(towards: str, port: int) -> str:
 
 
 def _deviations(ran: Ran, word: str) -> list[str]:
-    if ran.ended is not Ended.EXITED or ran.exit_status != 0:
-        return [f"the probe {ran.ended.value} with status {ran.exit_status}"]
-    said: dict[str, str] = {}
-    for line in ran.output.decode(errors="replace").splitlines():
-        name, equals, value = line.partition("=")
-        if not equals or name in said:
-            return [f"the probe said something unexpected: {line[:200]}"]
-        said[name] = value.strip()
+    said = answers(ran)
+    if isinstance(said, str):
+        return [said]
     expected = {
         "uid": str(UID_INSIDE),
         "capabilities": "0" * 16,
