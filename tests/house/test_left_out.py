@@ -26,7 +26,7 @@ def suite(folder: Path, ci: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-c", "pytest.ini", "-p", "tests.conftest", "-p", "no:cacheprovider", "."],
         cwd=folder, env={**kept, "PATH": str(folder), "PYTHONPATH": str(ROOT), "CI": ci},
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=110,
     )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def test_in_ci_any_test_left_out_is_a_failure(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-n", "1", "."],
         cwd=tmp_path, env={**kept, "PYTHONPATH": str(ROOT), "CI": "true"},
-        capture_output=True, text=True, check=False, timeout=60,
+        capture_output=True, text=True, check=False, timeout=110,
     )  # fmt: skip
     assert done.returncode == pytest.ExitCode.TESTS_FAILED
     assert "In CI this is a failure: left out" in done.stdout
