@@ -49,8 +49,8 @@ class Proxy:
             except OSError:
                 return
             if not self._slots.acquire(blocking=False):
-                client.close()
                 self._tell(number, Reached("", "too many connections at once"))
+                client.close()
                 continue
             threading.Thread(target=self._attend, args=(number, client), daemon=True).start()
         self._tell(most, Reached("", "too many connections in one run"))
