@@ -150,11 +150,12 @@ def _end_this() -> None:
 
 
 def run_mint() -> int:
-    """The mint: started, it answers belts; told to stop, it ends every token it has cut."""
+    """The mint: started, it answers belts and looks for missed deliveries; told to stop, it ends every token it cut."""
     from app.ledger import open_ledger
     from worker.github.app import AppIdentity
     from worker.github.asking import ConnectionSettings
     from worker.github.key import private_key_of
+    from worker.mint.catching_up import CatchingUp
     from worker.mint.mint import Mint, Site
     from worker.mint.serve import MintServer
 
@@ -167,7 +168,12 @@ def run_mint() -> int:
         server = MintServer(Mint(ledger, identity, Site(github.api_url, connections, settings.bounds)))
         _on_stop(server.stop)
         _begin_to_answer(server, settings)
+        over = threading.Event()
+        catching_up = CatchingUp(ledger, identity, github.api_url)
+        looking = threading.Thread(target=catching_up.go_on, args=(over,), name="catching up", daemon=True)
+        looking.start()
         server.run_until_stopped()
+        over.set()
     ledger.close()
     return 0
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from app.core.belts import Belt
 from app.core.effects import Effect
@@ -165,3 +166,24 @@ class DeliveryView:
     outcome: str
     size: int
     """Bytes of its body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A round that this process holds: how far the last one came, and how many failed one after another."""
+
+    name: str
+    position: dict[str, Any]
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class MissedView:
+    """A delivery that did not arrive; `attempt_id` is the newest attempt, by which it is asked for."""
+
+    guid: str
+    attempt_id: int
+    event: str
+    action: str
+    asked: int
+    """How often it was asked for."""

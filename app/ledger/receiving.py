@@ -24,8 +24,9 @@ ZSTD_LEVEL = 1
 class Receiving(OnDatabase):
     """What happened comes in here, from GitHub or from our own looking."""
 
-    def receive(self, delivery: Delivery, news: News | Ignored) -> Received:
-        """Takes a delivery: afterwards it is recorded with its facts and effects, or nothing of it is.
+    def receive(self, delivery: Delivery, *news: News | Ignored) -> Received:
+        """Takes a delivery with all its news: afterwards it is recorded with its facts and effects, or nothing of it
+        is, whatever it held.
 
         A guid that was taken before gives `new=False` and changes nothing. A label on an issue whose run is
         open counts as set again.
@@ -33,21 +34,18 @@ class Receiving(OnDatabase):
         body = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(delivery.body)
 
         def work(connection: Connection) -> Received:
-            outcome = f"ignored: {news.why}" if isinstance(news, Ignored) else ""
             row = self._database.insert(deliveries).values(
                 guid=delivery.guid,
                 event=delivery.event,
                 action=delivery.action,
                 received_at=delivery.received_at,
-                outcome=outcome,
+                outcome="",
                 size=len(delivery.body),
                 body=body,
             )
             if connection.scalar(row.on_conflict_do_nothing().returning(deliveries.c.guid)) is None:
                 return Received(new=False)
-            if isinstance(news, Ignored):
-                return Received(new=True, outcome=outcome)
-            received = self._folded_in(connection, delivery.guid, news)
+            received = _together([self._taken_in(connection, delivery.guid, each) for each in news])
             told = update(deliveries).where(deliveries.c.guid == delivery.guid)
             connection.execute(told.values(outcome=received.outcome))
             return received
@@ -66,7 +64,9 @@ class Receiving(OnDatabase):
 
         return self._database.writing(work)
 
-    def _folded_in(self, connection: Connection, guid: str, news: News) -> Received:
+    def _taken_in(self, connection: Connection, guid: str, news: News | Ignored) -> Received:
+        if isinstance(news, Ignored):
+            return Received(new=True, outcome=f"ignored: {news.why}")
         if news.seen is not None:
             self._remember(connection, news.seen)
         if news.trigger is not None:
@@ -144,6 +144,13 @@ class Receiving(OnDatabase):
         differs = labels.c.name != row.excluded.name
         key = ["repository_id", "label_id"]
         connection.execute(row.on_conflict_do_update(index_elements=key, set_={"name": trigger.name}, where=differs))
+
+
+def _together(received: Sequence[Received]) -> Received:
+    """What came of all the news of one delivery."""
+    runs_ = tuple(run for each in received for run in each.runs)
+    outcome = "; ".join(dict.fromkeys(each.outcome for each in received if each.outcome))
+    return Received(True, runs_, outcome, tuple(ring for each in received for ring in each.rings))
 
 
 def _opening(request: Request, living: Living) -> dict[str, object]:

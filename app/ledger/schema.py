@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from app.ledger.written import AnyText, BigId, Moment
 
-REVISION = "0002"
+REVISION = "0003"
 """The newest migration: what `open_ledger` asks for, without loading Alembic."""
 
 metadata = MetaData()
@@ -34,6 +34,38 @@ deliveries = Table(
     Column("outcome", AnyText, nullable=False, comment="what came of it, in words"),
     Column("size", Integer, nullable=False, comment="bytes of the body as GitHub sent it"),
     Column("body", LargeBinary, nullable=False, comment="the body as GitHub sent it, zstd"),
+)
+
+missed = Table(
+    "missed",
+    metadata,
+    Column("guid", AnyText, primary_key=True),
+    Column("attempt_id", BigInteger, nullable=False, comment="the newest attempt that failed; by it one asks again"),
+    Column("event", AnyText, nullable=False),
+    Column("action", AnyText, nullable=False),
+    Column("failed_at", Moment, nullable=False, comment="when that attempt was made, by GitHub's clock"),
+    Column("why", AnyText, nullable=False, comment="how GitHub says that it failed"),
+    Column("asked", Integer, nullable=False, comment="how often it was asked for"),
+    Column("asked_at", Moment, comment="when that was last"),
+    Column("due_at", Moment, nullable=False, comment="not to be asked for before"),
+    Column("settled_at", Moment),
+    Column("outcome", AnyText, nullable=False),
+    Index(
+        "missed_open",
+        "due_at",
+        sqlite_where=text("settled_at IS NULL"),
+        postgresql_where=text("settled_at IS NULL"),
+    ),
+)
+
+rounds = Table(
+    "rounds",
+    metadata,
+    Column("name", String(40), primary_key=True, comment="what is done again and again"),
+    Column("due_at", Moment, nullable=False, comment="not before; one that is under way moves it ahead"),
+    Column("position", Text, nullable=False, comment="how far it came, as JSON"),
+    Column("failures", Integer, nullable=False, comment="of the last rounds, one after another"),
+    Column("trouble", AnyText, nullable=False, comment="why the last one failed, if it did"),
 )
 
 repositories = Table(

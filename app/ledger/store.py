@@ -7,12 +7,13 @@ from app.ledger.engine import Database
 from app.ledger.errors import LedgerBehind
 from app.ledger.history import History
 from app.ledger.keeping import Artifacts, Books, Plans
+from app.ledger.missing import Missing, Rounds
 from app.ledger.receiving import Receiving
 from app.ledger.schema import REVISION
 from app.ledger.views import Views
 
 
-class Ledger(Receiving, Claims, Views, History, Plans, Artifacts, Books):
+class Ledger(Receiving, Missing, Rounds, Claims, Views, History, Plans, Artifacts, Books):
     """What was received, recorded, owed and kept. Safe to share between threads; made anew in a forked process."""
 
     def close(self) -> None:

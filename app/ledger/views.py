@@ -24,7 +24,7 @@ from app.ledger.outcomes import (
     StandingThumb,
     WaitingProposal,
 )
-from app.ledger.schema import artifacts, deliveries, effects, facts, labels, mints, repositories, runs, spans
+from app.ledger.schema import artifacts, deliveries, effects, facts, labels, mints, missed, repositories, runs, spans
 from app.ledger.written import effect_read, fact_read
 
 
@@ -147,13 +147,16 @@ class Views(OnDatabase):
             return {row.label_id: row.name for row in connection.execute(select(labels).where(there))}
 
     def counts(self) -> dict[str, int]:
-        """How much there is: per table, `runs.STATE` by state, and `owed.BELT` for what is not settled."""
+        """How much there is: per table, `runs.STATE` by state, `owed.BELT` for what is not settled, and
+        `missed.deliveries` for what GitHub could not deliver and has not come yet."""
         tables = (deliveries, facts, spans, mints, artifacts)
         by_state = select(runs.c.state, func.count()).group_by(runs.c.state)
         by_belt = select(effects.c.belt, func.count()).where(effects.c.settled_at.is_(None)).group_by(effects.c.belt)
+        not_come = select(func.count()).select_from(missed).where(missed.c.settled_at.is_(None))
         with self._database.reading() as connection:
             counted = {table.name: _count(connection, table) for table in tables}
             counted |= {f"runs.{state}": count for state, count in connection.execute(by_state)}
+            counted["missed.deliveries"] = connection.scalar(not_come) or 0
             counted |= {f"owed.{belt}": 0 for belt in Belt}
             counted |= {f"owed.{belt}": count for belt, count in connection.execute(by_belt)}
         return counted

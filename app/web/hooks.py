@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from app.core.news import Delivery, Ignored, News
+from app.core.news import Delivery, Ignored
 from app.ledger.outcomes import Received
 from app.queue import Owed
 from app.web.body import BodyReader, Gone, Message, NoRoom, Receive, TooLarge, TooSlow
@@ -31,7 +31,8 @@ log = logging.getLogger(__name__)
 
 Send = Callable[[Message], Awaitable[None]]
 Scope = dict[str, Any]
-Take = Callable[[Delivery, News], Received]
+Take = Callable[..., Received]
+"""Takes a `Delivery` and all the `News` in it, in one transaction."""
 Triggers = Callable[[int, tuple[int, ...]], dict[int, str]]
 RingSoon = Callable[[tuple[Owed, ...]], None]
 
@@ -63,7 +64,7 @@ class Head:
 
 @dataclass(slots=True)
 class Hooks:
-    """The receiver. `take` records one piece of news and returns after its commit; `ring_soon` returns at once.
+    """The receiver. `take` records a delivery and returns after its commit; `ring_soon` returns at once.
 
     `triggers` says which labels of a repository were seen to trigger, and by which names.
     """
@@ -112,12 +113,12 @@ class Hooks:
             if isinstance(told, Unreadable):
                 return Answer(400, "unreadable", {"refused": told.why})
             delivery = Delivery(head.guid, head.event, told.action, now, body)
-            received = await asyncio.to_thread(self._record, delivery, told)
+            received = await asyncio.to_thread(self.take, delivery, *told.news)
         except Exception:
             # Whatever it was: GitHub must not hear 2xx for what is not recorded. It keeps the delivery for days.
             log.exception("Delivery %s was not recorded.", head.guid)
             return _NOT_RECORDED
-        self.ring_soon(tuple(ring for each in received for ring in each.rings))
+        self.ring_soon(received.rings)
         return _recorded(received)
 
     async def _understood(self, event: str, body: bytes, now: datetime) -> Told | Ignored | Unreadable:
@@ -125,13 +126,6 @@ class Hooks:
         while isinstance(told := self.intake.read(event, body, now, triggers), WhichLabels):
             triggers = await asyncio.to_thread(self.triggers, told.repository_id, told.ids)
         return told
-
-    def _record(self, delivery: Delivery, told: Told) -> list[Received]:
-        first, *further = told.news
-        received = [self.take(delivery, first)]
-        for number, news in enumerate(further, start=2):
-            received.append(self.take(replace(delivery, guid=f"{delivery.guid}#{number}", body=b""), news))
-        return received
 
     async def _turn_away(self, answer: Answer, receive: Receive, send: Send) -> None:
         """Answer before the body was read to its end, read on for a moment, and close the connection."""
@@ -172,10 +166,9 @@ _NOT_RECORDED = replace(
 )
 
 
-def _recorded(received: list[Received]) -> Answer:
-    duplicate = not any(each.new for each in received)
-    outcome = "; ".join(dict.fromkeys(each.outcome for each in received if each.outcome))
-    body = {"recorded": outcome or "taken before", "duplicate": duplicate}
+def _recorded(received: Received) -> Answer:
+    duplicate = not received.new
+    body = {"recorded": received.outcome or "taken before", "duplicate": duplicate}
     return Answer(202, "duplicate" if duplicate else "recorded", body)
 
 

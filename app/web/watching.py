@@ -37,6 +37,7 @@ def numbers(ledger: Ledger, answered: Counter[tuple[int, str]]) -> str:
 _GROUPS = (
     ("runs.", "countersign_runs", "state", "Runs by state."),
     ("owed.", "countersign_owed_effects", "belt", "Effects that are not settled, by belt."),
+    ("missed.", "countersign_missed", "what", "What GitHub could not deliver and has not come yet."),
     ("", "countersign_rows", "table", "Rows of the ledger's tables."),
 )
 

@@ -36,7 +36,7 @@ def hook_config(forge: Forge, call: Call, _: Repo) -> Reply:
 
 
 def list_deliveries(forge: Forge, call: Call, _: Repo) -> Reply:
-    """`GET /app/hook/deliveries`: newest first, cursor paging, `status=failure` means codes 400-599 only."""
+    """`GET /app/hook/deliveries`: newest first, by cursor; `status=failure` means codes 400-599 only."""
     _app(call)
     size = min(max(int(call.query.get("per_page", "30")), 1), 100)
     before = call.query.get("cursor")

@@ -8,7 +8,7 @@ import threading
 import time
 import uuid
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import httpx
@@ -21,6 +21,8 @@ from infra.twin.state import Actor, App, Installation, Repo, World, node_id, sta
 SECONDS_TO_ANSWER = 10.0
 LARGEST_PAYLOAD = 25_000_000
 LONGEST_KEPT = 65_536
+KEPT_FOR = timedelta(days=3)
+"""How long an attempt can be found and sent again (github-facts 18)."""
 PERMISSION_OF_EVENT = {
     "issues": "issues", "issue_comment": "issues", "pull_request": "pull_requests", "push": "contents",
     "label": "metadata", "repository": "metadata",
@@ -160,9 +162,11 @@ class Webhooks:
             return len(held)
 
     def redeliver(self, delivery_id: int) -> Delivery:
-        """A new attempt with the same GUID and bytes; LookupError when there is no such delivery."""
+        """A new attempt with the same GUID and bytes; LookupError when there is no such delivery any more."""
         with self._world.lock:
             first = self.find(delivery_id)
+            if not self._is_kept(first):
+                raise LookupError(delivery_id)
             app = self._world.app
             assert app is not None
             again = replace(
@@ -184,7 +188,11 @@ class Webhooks:
     def log(self) -> list[Delivery]:
         """All records that GitHub would show, newest first (lost ones were never seen by anybody)."""
         with self._world.lock:
-            return [one for one in sorted(self._log, key=lambda one: -one.id) if one.status != "lost"]
+            shown = [one for one in self._log if one.status != "lost" and self._is_kept(one)]
+            return sorted(shown, key=lambda one: -one.id)
+
+    def _is_kept(self, one: Delivery) -> bool:
+        return one.created > self._world.now() - KEPT_FOR
 
     def everything(self) -> list[Delivery]:
         """All records, also the lost ones, oldest first."""

@@ -31,6 +31,7 @@ from worker.github.app import AppIdentity
 from worker.github.connection import ConnectionSettings
 from worker.github.key import private_key_of
 from worker.mint.caller import MintCaller
+from worker.mint.catching_up import ROUND, CatchingUp
 from worker.mint.mint import Mint, Site
 from worker.mint.serve import MintServer
 from worker.settings import belt_settings
@@ -114,7 +115,15 @@ class House:
             time.sleep(0.005)
         port = self._server.servers[0].sockets[0].getsockname()[1]
         self.web_url = f"http://127.0.0.1:{port}"
+        self.web_is_there()
+
+    def web_is_there(self) -> None:
+        """Deliveries reach the web process."""
         self.control.set_hook(f"{self.web_url}/webhooks/github", SECRET)
+
+    def web_is_away(self) -> None:
+        """Deliveries go to a port on which nobody listens."""
+        self.control.set_hook("http://127.0.0.1:9/webhooks/github", SECRET)
 
     def start_mint(self) -> None:
         """The mint answers, and every belt has a line to it."""
@@ -126,6 +135,7 @@ class House:
         self._identity.__enter__()
         site = Site(self.twin.url, connections, bounds_settings(self.env))
         self.mint = Mint(self.ledger, self._identity, site, self.now)
+        self._catching_up = CatchingUp(self.ledger, self._identity, self.twin.url, self.now)
         self._mint_server = MintServer(self.mint)
         self._lines, theirs = socket.socketpair()
         self._mint_server.take_lines(theirs.detach())
@@ -209,6 +219,14 @@ class House:
         """What beat's bell has the publisher do: it looks for thumbs and for what has expired."""
         self.pass_time(timedelta(seconds=self.shops[Belt.PUBLISHER].settings.watch_seconds))
         tasks.sweep(self.shops[Belt.PUBLISHER], self.watch)
+
+    def catch_up(self, rounds: int = 1) -> None:
+        """The mint looks for missed deliveries so often, each time as soon as it is due; what arrives is dealt with."""
+        for _ in range(rounds):
+            due = self.ledger.due_at(ROUND)
+            self.pass_time(max((due or self.now()) - self.now(), SOON))
+            self._catching_up.round()
+            self.crank()
 
     # -- looking ----------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ Only the mint may use this module: it is the one place that holds the private ke
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from functools import cached_property
 from types import TracebackType
@@ -14,9 +14,10 @@ import jwt
 from jwt.algorithms import RSAAlgorithm
 from msgspec import Struct, field
 
+from app.core.missed import Attempt
 from worker.github.asking import Anonymous, ConnectionSettings, Credential, InstallationToken, Request
 from worker.github.connection import connect
-from worker.github.errors import Call, GitHubError, Unauthorized
+from worker.github.errors import Call, GitHubError, Moved, Unauthorized
 from worker.github.place import segment
 from worker.github.views import Account, decode
 
@@ -60,19 +61,22 @@ class Identity(Struct, frozen=True):
         return f"{self.slug}[bot]"
 
 
-class DeliveryView(Struct, frozen=True):
-    """One attempt to deliver; redeliveries keep the `guid` and have an `id` of their own (github-facts 19)."""
+class LogPage(Struct, frozen=True):
+    """A page of the delivery log, newest first, and the address of the next one; empty on the last."""
+
+    attempts: tuple[Attempt, ...]
+    following: str
+
+
+class _AttemptAnswer(Struct):
+    """Redeliveries keep the `guid` and have an `id` of their own (github-facts 19)."""
 
     id: int
     guid: str
     delivered_at: datetime
     status: str
     event: str
-    status_code: int = 0
-    redelivery: bool = False
     action: str | None = None
-    installation_id: int | None = None
-    repository_id: int | None = None
 
 
 class BroaderThanAsked(GitHubError):
@@ -197,15 +201,16 @@ class AppIdentity:
             bot = decode(Account, connection.get(path), Call("GET", path))
         return Identity(app.id, app.slug, bot.id)
 
-    def deliveries(self, since: datetime) -> Iterator[DeliveryView]:
-        """The delivery attempts since a time, newest first, of all installations; GitHub keeps 3 days, GHES 7
-        (github-facts 18, 20)."""
+    def delivery_log(self, following: str = "") -> LogPage:
+        """A page of the attempts to deliver, of all installations: the newest one, or the one that another names as
+        following (github-facts 20)."""
         path = "/app/hook/deliveries"
-        for page in self._connection.pages(path):
-            for attempt in decode(tuple[DeliveryView, ...], page, Call("GET", path)):
-                if attempt.delivered_at < since:
-                    return
-                yield attempt
+        if following and not self._connection.leads_to(following, path):
+            raise Moved("GitHub points to another place than its delivery log.", Call("GET", path), following)
+        told, after = self._connection.page(following or path)
+        answers = decode(tuple[_AttemptAnswer, ...], told, Call("GET", path))
+        attempts = (Attempt(a.id, a.guid, a.delivered_at, a.event, a.action or "", a.status) for a in answers)
+        return LogPage(tuple(attempts), after or "")
 
     def redeliver(self, delivery_id: int) -> None:
         """GitHub will send that delivery once more, with the same GUID."""
@@ -221,17 +226,3 @@ class AppIdentity:
         except GitHubError as problem:
             return f"{said} It could NOT be revoked: {problem.reason}"
         return f"{said} It was revoked."
-
-
-def never_delivered(attempts: Iterable[DeliveryView]) -> tuple[DeliveryView, ...]:
-    """The newest attempt of each GUID that has no attempt with the status `OK`, oldest first (github-facts 21)."""
-    newest: dict[str, DeliveryView] = {}
-    delivered: set[str] = set()
-    for attempt in attempts:
-        if attempt.status == "OK":
-            delivered.add(attempt.guid)
-        known = newest.get(attempt.guid)
-        if known is None or attempt.delivered_at > known.delivered_at:
-            newest[attempt.guid] = attempt
-    owed = [attempt for guid, attempt in newest.items() if guid not in delivered]
-    return tuple(sorted(owed, key=lambda attempt: attempt.delivered_at))

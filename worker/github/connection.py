@@ -59,21 +59,28 @@ class Connection:
         call, answer = self._ask(Request("GET", path, params or {}, expected=(200,)))
         return _parsed(answer, call)
 
-    def pages(self, path: str, params: Mapping[str, str | int] | None = None) -> Iterator[Any]:
-        """The parsed JSON of each page, following GitHub's own `next` links (github-facts 173)."""
+    def page(self, address: str, params: Mapping[str, str | int] | None = None) -> tuple[Any, str | None]:
+        """The parsed JSON of one page of a listing, and GitHub's own address of the next (github-facts 173); None on
+        the last. `address` is a path, or such an address, which holds its parameters."""
         from worker.github.kit import next_page
 
-        request = Request("GET", path, {"per_page": 100} | dict(params or {}), expected=(200,))
+        asked = {"per_page": 100} | dict(params or {})
+        given = {} if address.startswith("http") else asked
+        call, answer = self._ask(Request("GET", address, given, expected=(200,)))
+        following = next_page(answer)
+        # The credential is sent to no other host.
+        if following is not None and not self.leads_to(following, ""):
+            raise Moved("GitHub points to another host.", call, following)
+        return _parsed(answer, call), following
+
+    def pages(self, path: str, params: Mapping[str, str | int] | None = None) -> Iterator[Any]:
+        """The parsed JSON of each page."""
+        address: str | None = path
         for _ in range(MOST_PAGES):
-            call, answer = self._ask(request)
-            yield _parsed(answer, call)
-            following = next_page(answer)
-            if following is None:
+            told, address = self.page(address or path, params)
+            yield told
+            if address is None:
                 return
-            # The credential is sent to no other host.
-            if not self.leads_to(following, ""):
-                raise Moved("GitHub points to another host.", call, following)
-            request = Request("GET", following, expected=(200,))
         raise NotUnderstood("The listing does not end.", Call("GET", path))
 
     def write(self, request: Request) -> Any:

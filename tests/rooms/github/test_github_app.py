@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from tests.rooms.github.conftest import CANARY, FAST, Answer, Wire
 from worker.github import errors
-from worker.github.app import AppIdentity, BroaderThanAsked, DeliveryView, never_delivered
+from worker.github.app import AppIdentity, BroaderThanAsked
 from worker.github.key import KeyRefused, private_key_of
 
 
@@ -165,35 +165,31 @@ def attempt(number: int, guid: str, minutes_ago: int, status: str = "OK") -> dic
     }  # fmt: skip
 
 
-def test_the_delivery_log_is_read_back_to_a_time_and_no_further(wire: Wire, app: AppIdentity) -> None:
-    following = {"Link": '<{url}/app/hook/deliveries/more?cursor=v1_2>; rel="next"'}
-    wire.prepare("GET /app/hook/deliveries", Answer(200, [attempt(9, "a", 1)], following))
-    wire.prepare("GET /app/hook/deliveries/more", Answer(200, [attempt(8, "b", 2), attempt(7, "c", 99)], following))
-    seen = list(app.deliveries(datetime(2026, 5, 1, 9, tzinfo=UTC)))
-    assert [delivery.guid for delivery in seen] == ["a", "b"]
-    assert len(wire.asked) == 2
-
-
-def test_what_never_arrived_is_each_guid_without_one_good_attempt() -> None:
-    log = [
-        attempt(9, "late", 1, "OK"),
-        attempt(8, "lost", 2, "failed to connect to host"),
-        attempt(7, "lost", 8, "timed out"),
-        attempt(6, "late", 9, "Invalid HTTP Response: 502"),
-        attempt(5, "fine", 10),
-        attempt(4, "odd", 12, "Service Timeout"),
-    ]
-    owed = never_delivered(
-        DeliveryView(
-            id=entry["id"],
-            guid=entry["guid"],
-            delivered_at=datetime.fromisoformat(entry["delivered_at"]),
-            status=entry["status"],
-            event="issues",
-        )
-        for entry in log
+def test_the_delivery_log_is_read_page_by_page_along_githubs_own_links(wire: Wire, app: AppIdentity) -> None:
+    following = {"Link": '<{url}/app/hook/deliveries?cursor=v1_2&per_page=100>; rel="next"'}
+    wire.prepare(
+        "GET /app/hook/deliveries",
+        Answer(200, [attempt(2**40, "a", 1), attempt(9, "b", 2, "timed out")], following),
+        Answer(200, [attempt(8, "b", 3) | {"action": None}]),
     )
-    assert [(delivery.guid, delivery.id) for delivery in owed] == [("odd", 4), ("lost", 8)]
+    page = app.delivery_log()
+    assert [(one.id, one.guid, one.status, one.arrived) for one in page.attempts] == [
+        (2**40, "a", "OK", True),
+        (9, "b", "timed out", False),
+    ]
+    last = app.delivery_log(page.following)
+    assert ([(one.id, one.action) for one in last.attempts], last.following) == ([(8, "")], "")
+    assert [asked.query for asked in wire.asked] == [{"per_page": "100"}, {"per_page": "100", "cursor": "v1_2"}]
+
+
+@pytest.mark.parametrize("elsewhere", ["https://evil.example/app/hook/deliveries", "{url}/app/installations"])
+def test_the_apps_key_signs_nothing_for_another_place_than_the_log(
+    wire: Wire, app: AppIdentity, elsewhere: str
+) -> None:
+    wire.prepare("GET /app/installations", (200, []))
+    with pytest.raises(errors.Moved):
+        app.delivery_log(elsewhere.replace("{url}", wire.url))
+    assert wire.asked == []
 
 
 def test_a_redelivery_is_asked_for_by_the_attempts_own_id(wire: Wire, app: AppIdentity) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import time
 import uuid
 from typing import Any
 
@@ -178,6 +179,20 @@ def test_the_delivery_log_pages_by_cursor_newest_first(yard: Any) -> None:
     assert found == sorted(found, reverse=True) and len(found) == 5
     full = yard.http.get(f"/app/hook/deliveries/{found[-1]}", headers=app).json()
     assert full["request"]["payload"]["issue"]["title"] == "Bug 0"
+
+
+def test_the_delivery_log_forgets_after_three_days(yard: Any) -> None:
+    yard.control.open_issue(REPO, "mira", "A bug")
+    yard.heard()
+    (one,) = yard.http.get("/app/hook/deliveries", headers=yard.jwt()).json()
+    for seconds, there in ((3 * 86_400 - 60, True), (3 * 86_400 + 60, False)):
+        yard.control.set_clock(seconds)
+        now = int(time.time() + seconds)
+        app = yard.jwt(iat=now - 60, exp=now + 540)
+        log = yard.http.get("/app/hook/deliveries", headers=app).json()
+        assert (one["id"] in [each["id"] for each in log]) is there
+        asked = yard.http.post(f"/app/hook/deliveries/{one['id']}/attempts", headers=app)
+        assert asked.status_code == (202 if there else 404)
 
 
 def test_deliveries_can_be_lost_doubled_held_and_turned_round(yard: Any) -> None:

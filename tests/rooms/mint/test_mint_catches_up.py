@@ -1,0 +1,193 @@
+"""Missed deliveries are found in the log and asked for: each once, in bounded rounds, and with a rest on trouble."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import timedelta
+
+import pytest
+
+from app.core.missed import IN_FLIGHT
+from app.core.news import Delivery, Ignored
+from tests.fakes.household import app_key
+from tests.rooms.mint.conftest import CONNECTIONS, REPO, Desk
+from worker.github.app import AppIdentity
+from worker.mint.catching_up import INTERVAL, LONGEST_REST, QUICKER, ROUND, Bounds, CatchingUp
+
+NOBODY = "http://127.0.0.1:9/hook"
+SECOND = timedelta(seconds=1)
+PLENTY = Bounds()
+
+
+class Deaf:
+    """A desk to which nothing is delivered, and its mint that looks for what is missing."""
+
+    def __init__(self, desk: Desk) -> None:
+        self.desk, self.control, self.ledger = desk, desk.control, desk.ledger
+        self.control.set_hook(NOBODY, "a secret")
+        clock = lambda: desk.now().timestamp()  # noqa: E731
+        self.identity = AppIdentity(desk.twin.url, str(desk.twin.app.id), app_key()[0], clock, CONNECTIONS)
+        self.mint = self.another_mint()
+
+    def another_mint(self, bounds: Bounds = PLENTY) -> CatchingUp:
+        return CatchingUp(self.ledger, self.identity, self.desk.twin.url, self.desk.now, bounds)
+
+    def misses(self, count: int) -> list[str]:
+        """So much is told to nobody, long enough ago; the guids of it."""
+        for _ in range(count):
+            self.desk.twin.forge.webhooks.emit_lifecycle("installation", "created", self.desk.installation_id, {})
+        self.control.settle()
+        guids = [one["guid"] for one in self.control.deliveries() if not one["redelivery"]][-count:]
+        self.later(IN_FLIGHT + 2 * SECOND)
+        return guids
+
+    def later(self, time: timedelta) -> None:
+        self.desk.ahead += time
+        self.control.set_clock(self.desk.ahead.total_seconds())
+
+    def round(self) -> timedelta:
+        """The next round, when it is due; how long the one after that is off."""
+        due = self.ledger.due_at(ROUND)
+        self.later(max((due or self.desk.now()) - self.desk.now(), timedelta()) + SECOND)
+        began = self.desk.now()
+        self.mint.round()
+        self.control.settle()
+        after = self.ledger.due_at(ROUND)
+        assert after is not None
+        return after - began
+
+    def sent_again(self) -> Counter[str]:
+        """How often each delivery was sent again."""
+        return Counter(one["guid"] for one in self.control.deliveries() if one["redelivery"])
+
+    def arrives(self, *guids: str) -> None:
+        for guid in guids:
+            self.ledger.receive(Delivery(guid, "installation", "created", self.desk.now(), b"{}"), Ignored("nothing"))
+
+    def pages_read(self) -> list[str]:
+        asked = [one for one in self.control.journal() if one["path"] == "/app/hook/deliveries"]
+        assert {one["caller"] for one in asked} <= {"app"}
+        return [one["query"].partition("cursor=")[2] for one in asked]
+
+
+@pytest.fixture
+def deaf(desk: Desk) -> Iterator[Deaf]:
+    made = Deaf(desk)
+    with made.identity:
+        yield made
+
+
+def about(time: timedelta, expected: timedelta) -> bool:
+    return abs(time - expected) < 30 * SECOND / 2
+
+
+def test_each_missed_delivery_is_asked_for_once_and_what_arrived_is_not(deaf: Deaf) -> None:
+    guids = deaf.misses(4)
+    deaf.arrives(guids[1])
+    assert about(deaf.round(), QUICKER)
+    assert deaf.sent_again() == {guids[0]: 1, guids[2]: 1, guids[3]: 1}
+    deaf.arrives(*guids)
+    assert about(deaf.round(), INTERVAL)
+    deaf.round()
+    assert deaf.sent_again() == {guids[0]: 1, guids[2]: 1, guids[3]: 1}
+    assert deaf.ledger.missing() == ()
+
+
+def test_what_may_be_under_way_is_left_alone_and_found_by_the_next_pass(deaf: Deaf) -> None:
+    (guid,) = deaf.misses(1)
+    deaf.later(-IN_FLIGHT)
+    deaf.round()
+    assert deaf.sent_again() == {}
+    deaf.round()
+    assert deaf.sent_again() == {guid: 1}
+
+
+def test_events_that_nobody_follows_are_not_asked_for(deaf: Deaf) -> None:
+    deaf.control.push_commit(REPO, "main", {"new.txt": "x"}, as_login="mira")
+    deaf.misses(1)
+    assert {"push"} < {one["event"] for one in deaf.control.deliveries()}
+    deaf.round()
+    again = [one["event"] for one in deaf.control.deliveries() if one["redelivery"]]
+    assert again == ["installation"]
+
+
+def test_a_long_log_is_read_in_bounded_rounds_by_whichever_mint_and_each_page_once(deaf: Deaf) -> None:
+    guids = deaf.misses(230)
+    few = Bounds(pages=1, asked_for=3)
+    for round_, seen in enumerate((100, 200, 230), start=1):
+        # Each round is another process: what an earlier one came to is in the ledger.
+        deaf.mint = deaf.another_mint(few)
+        assert about(deaf.round(), QUICKER)
+        assert len(deaf.pages_read()) == round_
+        assert sum(deaf.sent_again().values()) <= 3 + round_ - 1
+        known = {one.guid for one in deaf.ledger.missing()}
+        assert known == set(guids[-seen:])
+    assert len(set(deaf.pages_read())) == 3
+    deaf.arrives(*guids)
+    deaf.round()
+    # The next pass ends where the last one began: it reads one page.
+    assert len(deaf.pages_read()) == 4
+
+
+def test_while_nobody_receives_there_is_one_request_a_round_and_then_all_at_once(deaf: Deaf) -> None:
+    guids = deaf.misses(12)
+    deaf.mint = deaf.another_mint(Bounds(asked_for=5))
+    deaf.round()
+    assert sum(deaf.sent_again().values()) == 5
+    for _ in range(2):
+        deaf.round()
+    assert sum(deaf.sent_again().values()) == 7
+    deaf.arrives(guids[0])
+    deaf.round()
+    assert sum(deaf.sent_again().values()) == 12
+
+
+@pytest.mark.parametrize("what", ["GET .*/app/hook/deliveries$", r"POST .*/app/hook/deliveries/\d+/attempts"])
+def test_a_github_that_fails_is_left_in_peace_for_longer_and_longer(deaf: Deaf, what: str) -> None:
+    guids = deaf.misses(2)
+    deaf.control.fault(what, status=503, times=99)
+    rests = [deaf.round() for _ in range(8)]
+    assert about(rests[0], INTERVAL) and about(rests[1], 2 * INTERVAL) and about(rests[-1], LONGEST_REST)
+    deaf.control.clear_faults()
+    for _ in range(2):
+        deaf.round()
+    assert set(deaf.sent_again()) == set(guids)
+    deaf.arrives(*guids)
+    assert about(deaf.round(), INTERVAL)
+
+
+def test_a_limit_is_waited_out_as_long_as_github_says(deaf: Deaf) -> None:
+    deaf.misses(1)
+    deaf.control.fault("GET .*/app/hook/deliveries$", status=429, headers={"Retry-After": "700"})
+    assert about(deaf.round(), 700 * SECOND)
+
+
+def test_what_github_keeps_no_longer_is_given_up_and_the_rest_still_asked_for(deaf: Deaf) -> None:
+    (old,) = deaf.misses(1)
+    deaf.control.fault(r"POST .*/attempts", status=404, body='{"message": "Not Found"}')
+    (new,) = deaf.misses(1)
+    deaf.round()
+    assert deaf.sent_again() == {new: 1}
+    deaf.round()
+    assert old not in deaf.sent_again() and [one.guid for one in deaf.ledger.missing()] == [new]
+
+
+def test_an_address_in_the_log_that_is_not_known_any_more_begins_the_pass_anew(deaf: Deaf) -> None:
+    guids = deaf.misses(120)
+    deaf.mint = deaf.another_mint(Bounds(pages=1))
+    deaf.round()
+    deaf.control.fault("GET .*/app/hook/deliveries$", status=422, body='{"message": "Invalid cursor"}')
+    deaf.round()
+    for _ in range(2):
+        deaf.round()
+    assert {one.guid for one in deaf.ledger.missing()} == set(guids)
+
+
+def test_after_a_mint_that_died_while_asking_the_next_asks_once_the_pause_is_over(deaf: Deaf) -> None:
+    (guid,) = deaf.misses(1)
+    deaf.control.fault(r"POST .*/attempts", mode="drop")
+    deaf.round()
+    assert deaf.sent_again() == {}
+    deaf.mint = deaf.another_mint()
+    for _ in range(2):
+        deaf.round()
+    assert deaf.sent_again() == {guid: 1}

@@ -1,0 +1,161 @@
+"""Catching up: deliveries that did not reach us are found in the App's delivery log and asked for again.
+
+GitHub repeats nothing by itself, and only the App's own key opens the log (github-facts 17, 20). So the mint looks, at
+its own interval and not when a bell rings: a delivery is recorded without a broker, and looked for without one.
+"""
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from app.core.missed import kept_for, tidings
+from app.ledger.errors import LedgerError
+from app.ledger.outcomes import Turn
+from app.ledger.store import Ledger
+from worker.github.app import AppIdentity
+from worker.github.errors import Broken, GitHubError, Gone, Invalid, NotFound, RateLimited, Unreachable
+
+ROUND = "deliveries"
+
+INTERVAL = timedelta(minutes=1)
+"""How long lies between two looks at the log while nothing is left to do."""
+
+QUICKER = timedelta(seconds=30)
+"""How long while something is."""
+
+LATE = timedelta(minutes=5)
+"""Each pass looks so far back behind the beginning of the one before: attempts may come into the log late, and those
+under way were left out."""
+
+LONGEST_ROUND = timedelta(minutes=5)
+LONGEST_REST = timedelta(minutes=30)
+TICK_SECONDS = 5.0
+
+_LOG = logging.getLogger("countersign.mint")
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one round does at the most; the next goes on behind it."""
+
+    pages: int = 20
+    """Of 100 attempts each."""
+    asked_for: int = 80
+    """In two rounds a minute that is 800 of the 900 points of one endpoint (github-facts 165)."""
+
+
+ONE_ROUND = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
+class _Pass:
+    """How far a pass over the log came. `floor`: everything older was seen by an earlier one; `top`: where this one
+    began, which is the next one's floor; `following`: where it goes on, empty for a new pass."""
+
+    floor: datetime | None = None
+    top: datetime | None = None
+    following: str = ""
+
+    @classmethod
+    def read(cls, position: dict[str, Any]) -> "_Pass":
+        return cls(_time(position.get("floor")), _time(position.get("top")), str(position.get("following") or ""))
+
+    def written(self) -> dict[str, Any]:
+        times = {"floor": self.floor, "top": self.top}
+        return {name: time.isoformat() for name, time in times.items() if time} | {"following": self.following}
+
+
+class CatchingUp:
+    """Looks at the log and asks for what is missing, in bounded rounds; what it has seen and asked for is in the
+    ledger, so that any mint goes on where another one ended."""
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        identity: AppIdentity,
+        api_url: str,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        bounds: Bounds = ONE_ROUND,
+    ) -> None:
+        self._ledger = ledger
+        self._identity = identity
+        self._bounds = bounds
+        self._kept_for = kept_for(api_url)
+        self._clock = clock
+
+    def go_on(self, over: threading.Event) -> None:
+        """Rounds as they are due, until `over`. Whatever goes wrong is logged and tried again."""
+        while not over.wait(TICK_SECONDS):
+            try:
+                self.round()
+            except LedgerError as error:
+                _LOG.warning("missed deliveries could not be looked for: %s", error)
+            except Exception:
+                _LOG.exception("missed deliveries could not be looked for; it is tried again")
+
+    def round(self) -> None:
+        """One round, where it is due: what the log says is noted, and what is missing and due is asked for.
+
+        Where GitHub does not answer, the next round comes later: twice as late each time, half an hour at the most.
+        """
+        turn = self._ledger.take_turn(ROUND, self._clock(), LONGEST_ROUND)
+        if turn is None:
+            return
+        try:
+            turn, left = self._look(turn)
+            left = self._ask() or left
+        except GitHubError as error:
+            self._ledger.end_turn(_begun_anew(turn, error), self._clock() + _rest(turn, error), error.reason)
+            _LOG.warning("the delivery log could not be worked through: %s", error)
+        else:
+            self._ledger.end_turn(turn, self._clock() + (QUICKER if left else INTERVAL))
+
+    def _look(self, turn: Turn) -> tuple[Turn, bool]:
+        """The log is read down to what an earlier pass has seen; True where it goes on below."""
+        at, oldest = _Pass.read(turn.position), self._clock() - self._kept_for
+        since = max(oldest, at.floor - LATE) if at.floor else oldest
+        for _ in range(self._bounds.pages):
+            page = self._identity.delivery_log(at.following)
+            if not at.following:
+                at = replace(at, top=page.attempts[0].at if page.attempts else at.floor)
+            inside = [attempt for attempt in page.attempts if attempt.at >= since]
+            self._ledger.note(tidings(inside, self._clock()), self._clock())
+            if not page.following or len(inside) < len(page.attempts):
+                return replace(turn, position=_Pass(floor=at.top).written()), False
+            at = replace(at, following=page.following)
+        return replace(turn, position=at.written()), True
+
+    def _ask(self) -> bool:
+        """What is due is asked for, each once; True where more may be due soon."""
+        due = self._ledger.to_ask_for(self._clock(), self._kept_for, self._bounds.asked_for)
+        for one in due:
+            # Recorded first: a mint that dies in between asks once too rarely, and again after the pause.
+            self._ledger.asking(one, self._clock())
+            try:
+                self._identity.redeliver(one.attempt_id)
+            except (NotFound, Gone, Invalid) as error:
+                self._ledger.give_up(one.guid, f"GitHub does not send it again: {error.reason}", self._clock())
+        if due:
+            _LOG.info("%d deliveries that had not arrived were asked for again", len(due))
+        return bool(due)
+
+
+def _time(written: str | None) -> datetime | None:
+    return datetime.fromisoformat(written) if written else None
+
+
+def _begun_anew(turn: Turn, error: GitHubError) -> Turn:
+    """An address within the log that GitHub does not know any more is forgotten: the pass begins anew."""
+    if isinstance(error, Unreachable | Broken | RateLimited):
+        return turn
+    at = _Pass.read(turn.position)
+    return replace(turn, position=_Pass(floor=at.floor).written())
+
+
+def _rest(turn: Turn, error: GitHubError) -> timedelta:
+    if isinstance(error, RateLimited):
+        return timedelta(seconds=error.retry_after)
+    return min(INTERVAL * 2.0 ** min(turn.failures, 10), LONGEST_REST)
