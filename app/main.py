@@ -60,6 +60,7 @@ def make_web(settings: WebSettings, limits: Limits = LIMITS) -> Web:
         intake=Intake(settings.label, settings.bot_id, new_run_id),
         take=ledger.receive,
         triggers=ledger.triggers,
+        stir=ledger.stir,
         ring_soon=ringer.ring_soon,
     )
 

@@ -104,15 +104,18 @@ class Shop:
     @contextmanager
     def connected(self, token: Token, request: Request, again: Callable[[], str] | None = None) -> Iterator[Line]:
         """A line with a token that the caller gives back."""
+        repository = self.repository(request)
+        remote = Remote(f"{self.settings.github.web_url}/{repository.full_name}.git", token.value)
+        with self.connection(token, request.installation_id, again) as connection:
+            yield Line(connection, repository, token.bot_user_id, remote)
+
+    def connection(self, token: Token, installation_id: int, again: Callable[[], str] | None = None) -> "Connection":
+        """A connection, to be entered, with a token that the caller gives back."""
         from worker.github.connection import ConnectionSettings, InstallationToken, connect
 
         github = self.settings.github
-        repository = self.repository(request)
-        credential = InstallationToken(token.value, again)
         settings = ConnectionSettings(write_gap_seconds=github.write_gap_seconds)
-        remote = Remote(f"{github.web_url}/{repository.full_name}.git", token.value)
-        with connect(github.api_url, credential, settings, request.installation_id) as connection:
-            yield Line(connection, repository, token.bot_user_id, remote)
+        return connect(github.api_url, InstallationToken(token.value, again), settings, installation_id)
 
     def repository(self, request: Request) -> RepositoryRef:
         """The repository under its name of today."""

@@ -1,23 +1,23 @@
 """Watching: no webhook tells of a 👍 (github-facts 1), so the publisher looks at the plan comments that wait."""
 
 import logging
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
 from app.core.facts import ApprovalVoided, Fact, ThumbSeen
 from app.core.issue import Person
-from app.core.run import Request
-from app.ledger.outcomes import Recorded, StandingThumb, WaitingProposal
-from worker.github.errors import GitHubError
-from worker.github.reader import Reader
-from worker.github.views import CommentReactions
+from app.ledger.outcomes import Recorded, StandingThumb, WaitingProposal, Watched
+from worker.github.errors import GitHubError, Unauthorized
+from worker.github.reacting import reacted
+from worker.github.views import CommentReactions, RepositoryRef
 from worker.mint.caller import MintDenied, MintUnreachable
-from worker.mint.wire import Token
+from worker.mint.wire import MOST_REPOSITORIES, Token
 from worker.shop import Shop
 
 LONGEST_REST = 10
-"""How many intervals may lie between two looks at a repository in which nothing happens."""
+"""How many intervals may lie between two looks at a plan on whose issue nothing happens."""
 
 PART_OF_THE_QUIET = 12
 """Such a rest is at most this part of the time since something happened there."""
@@ -27,71 +27,125 @@ TOKEN_SECONDS = 500.0
 
 _LOG = logging.getLogger("countersign.watching")
 
-
 @dataclass(slots=True)
 class _Quiet:
-    """Since when nothing happened in a repository's waiting runs, and when it is looked at again."""
+    """Since when nothing happened on a waiting plan's issue, and when it is looked at again."""
 
-    waiting: frozenset[tuple[str, int]]
+    told: tuple[int, datetime | None]
     since: datetime
     due: datetime
 
 
-class Watch:
-    """Looks at the waiting plan comments, repository by repository, at most once per interval.
+@dataclass(frozen=True, slots=True)
+class _Held:
+    token: Token
+    installation_id: int
+    since: datetime
 
-    Where nothing happens it looks less and less often; a fact in one of the waiting runs brings the interval back.
+
+class Watch:
+    """Looks at the waiting plan comments, installation by installation, a hundred to a query.
+
+    Where nothing happens it looks less and less often; whatever happens on an issue brings its interval back. A
+    repository that GitHub does not know any more is left out, and said, and the others are looked at without it.
     """
 
     def __init__(self, shop: Shop) -> None:
         self._shop = shop
-        self._tokens: dict[int, tuple[Token, datetime]] = {}
+        self._tokens: list[_Held] = []
         self._due: datetime | None = None
-        self._quiet: dict[int, _Quiet] = {}
+        self._stir: tuple[datetime | None, datetime | None] = (None, None)
+        self._quiet: dict[str, _Quiet] = {}
+        self._left_out: dict[int, datetime] = {}
 
     def look(self, at: datetime) -> None:
-        """New thumbs are recorded and rung for. A repository that cannot be read now is looked at again later."""
-        if self._due is not None and at < self._due:
+        """New thumbs are recorded and rung for. What cannot be read now is looked at again later."""
+        stir = self._shop.ledger.newest_stir()
+        if self._due is not None and at < self._due and stir == self._stir:
             return
-        self._due = at + timedelta(seconds=self._shop.settings.watch_seconds)
-        seen: tuple[WaitingProposal | StandingThumb, ...]
-        seen = (*self._shop.ledger.waiting_proposals(), *self._shop.ledger.standing_thumbs())
-        watched = sorted(seen, key=lambda one: one.repository_id)
-        self._forget({one.repository_id for one in watched}, at)
-        by_repository = [(id, list(here)) for id, here in groupby(watched, key=lambda one: one.repository_id)]
-        self._quiet = {id: self._quiet[id] for id, _ in by_repository if id in self._quiet}
-        for repository_id, here in by_repository:
-            if not self._is_due(repository_id, here, at):
-                continue
-            try:
-                self._look_at(repository_id, here, at)
-            except (GitHubError, MintDenied, MintUnreachable) as error:
-                _LOG.warning("plan comments of repository %s could not be watched: %s", repository_id, error)
-
-    def _is_due(self, repository_id: int, here: list[WaitingProposal | StandingThumb], at: datetime) -> bool:
-        """A thumb that holds work in hand is looked at each time."""
-        waiting = frozenset((one.run, one.told) for one in here if isinstance(one, WaitingProposal))
-        quiet = self._quiet.get(repository_id)
-        if quiet is None or quiet.waiting != waiting:
-            quiet = self._quiet[repository_id] = _Quiet(waiting, at, at)
-        if at < quiet.due and not any(isinstance(one, StandingThumb) for one in here):
-            return False
-        longest = timedelta(seconds=LONGEST_REST * self._shop.settings.watch_seconds)
-        quiet.due = at + min((at - quiet.since) / PART_OF_THE_QUIET, longest)
-        return True
+        self._due, self._stir = at + self._interval, stir
+        watched = self._shop.ledger.watched()
+        self._forget(watched, at)
+        for installation_id, grouped in groupby(sorted(watched, key=_installation), key=_installation):
+            here = list(grouped)
+            due = [one for one in here if self._is_due(one, at)]
+            if due:
+                self._look_there(installation_id, here, due, at)
 
     def close(self) -> None:
         """Gives every token back."""
-        self._forget(set(), None)
+        self._give_back(self._tokens)
 
-    def _look_at(self, repository_id: int, watched: list[WaitingProposal | StandingThumb], at: datetime) -> None:
-        request = self._request(watched[0].run)
-        token = self._token(repository_id, at)
-        with self._shop.connected(token, request) as line:
-            reader = Reader(line.connection, line.repository)
-            found = reader.reactions([one.comment_node_id for one in watched])
-        for one in watched:
-            reactions = found.get(one.comment_node_id)
+    @property
+    def _interval(self) -> timedelta:
+        return timedelta(seconds=self._shop.settings.watch_seconds)
+
+    def _is_due(self, one: Watched, at: datetime) -> bool:
+        """A thumb that holds work in hand is looked at each time."""
+        if isinstance(one, StandingThumb):
+            return True
+        told = (one.told, one.stirred_at)
+        quiet = self._quiet.get(one.run)
+        if quiet is None or quiet.told != told:
+            quiet = self._quiet[one.run] = _Quiet(told, at, at)
+        if at < quiet.due:
+            return False
+        quiet.due = at + max(self._interval, self._rest(at - quiet.since))
+        return True
+
+    def _rest(self, quiet: timedelta) -> timedelta:
+        return min(quiet / PART_OF_THE_QUIET, LONGEST_REST * self._interval)
+
+    def _look_there(self, installation_id: int, here: list[Watched], due: list[Watched], at: datetime) -> None:
+        """The token is for all that wait there, so that it serves until another repository does."""
+        all_there, now = _repositories(here), _repositories(due)
+        together = sorted(one for one in all_there if one not in self._left_out)
+        parts = [together[start : start + MOST_REPOSITORIES] for start in range(0, len(together), MOST_REPOSITORIES)]
+        parts += [[one] for one in sorted(now & self._left_out.keys()) if self._left_out[one] <= at]
+        for part in parts:
+            if not now.isdisjoint(part):
+                self._look_at(installation_id, part, [one for one in due if one.repository_id in part], at)
+
+    def _look_at(self, installation_id: int, repositories: list[int], due: list[Watched], at: datetime) -> None:
+        try:
+            token = self._token(installation_id, repositories, at)
+            self._read(token, installation_id, [one for one in due if one.repository_id in token.repository_ids], at)
+        except MintDenied as denied:
+            if denied.fewer:
+                half = len(repositories) // 2
+                for part in (repositories[:half], repositories[half:]):
+                    self._look_at(installation_id, part, [one for one in due if one.repository_id in part], at)
+                return
+            self._leave_out(repositories, denied, at)
+        except (GitHubError, MintUnreachable) as error:
+            if isinstance(error, Unauthorized):
+                self._give_back([one for one in self._tokens if one.installation_id == installation_id])
+            _LOG.warning("plan comments of installation %s could not be watched: %s", installation_id, error)
+        else:
+            for one in token.repository_ids:
+                self._left_out.pop(one, None)
+
+    def _leave_out(self, repositories: list[int], denied: MintDenied, at: datetime) -> None:
+        """One that GitHub gives no token for is asked about by itself from now on, and seldom."""
+        words = "plan comments of %s could not be watched: %s"
+        if len(repositories) == 1:
+            self._left_out[repositories[0]] = at + LONGEST_REST * self._interval
+            _LOG.warning(words, f"repository {repositories[0]}", denied)
+            return
+        _LOG.warning(words, f"{len(repositories)} repositories", denied)
+
+    def _read(self, token: Token, installation_id: int, due: list[Watched], at: datetime) -> None:
+        where = {one.comment_node_id: RepositoryRef(one.repository_id, one.repository) for one in due}
+        if not where:
+            return
+        with self._shop.connection(token, installation_id) as connection:
+            answer = reacted(connection, where)
+        for node_id, error in answer.unread.items():
+            _LOG.warning("the plan comment of %s could not be watched: %s", where[node_id].full_name, error)
+        for one in due:
+            if one.comment_node_id in answer.unread:
+                continue
+            reactions = answer.found.get(one.comment_node_id)
             if isinstance(one, StandingThumb):
                 self._hold(one, reactions, at)
             elif reactions is not None:
@@ -124,24 +178,39 @@ class Watch:
         if isinstance(recorded, Recorded):
             self._shop.doorbell.ring(recorded.rings)
 
-    def _request(self, run: str) -> Request:
-        view = self._shop.ledger.run(run)
-        if view is None:
-            raise KeyError(run)
-        return view.state.request
+    def _token(self, installation_id: int, repositories: list[int], at: datetime) -> Token:
+        """One that is for all of these; the mint ends the older ones that are for some of them."""
+        wanted = set(repositories)
+        for held in self._tokens:
+            if held.installation_id == installation_id and wanted <= set(held.token.repository_ids):
+                return held.token
+        token = self._shop.mint.watch(installation_id, repositories)
+        self._tokens = [one for one in self._tokens if wanted.isdisjoint(one.token.repository_ids)]
+        self._tokens.append(_Held(token, installation_id, at))
+        return token
 
-    def _token(self, repository_id: int, at: datetime) -> Token:
-        held = self._tokens.get(repository_id)
-        if held is None:
-            held = (self._shop.mint.watch(repository_id), at)
-            self._tokens[repository_id] = held
-        return held[0]
+    def _forget(self, watched: Sequence[Watched], at: datetime) -> None:
+        """Nothing is kept of what is not watched any more, and no token for long."""
+        runs, repositories = {one.run for one in watched}, _repositories(watched)
+        self._quiet = {run: quiet for run, quiet in self._quiet.items() if run in runs}
+        self._left_out = {one: due for one, due in self._left_out.items() if one in repositories}
+        over = at - timedelta(seconds=TOKEN_SECONDS)
+        self._give_back(
+            [one for one in self._tokens if one.since < over or not repositories & set(one.token.repository_ids)]
+        )
 
-    def _forget(self, still: set[int], at: datetime | None) -> None:
-        for repository_id, (token, since) in list(self._tokens.items()):
-            if repository_id not in still or at is None or at - since > timedelta(seconds=TOKEN_SECONDS):
-                del self._tokens[repository_id]
-                try:
-                    self._shop.mint.release(token)
-                except MintUnreachable:
-                    _LOG.warning("a token for watching could not be given back; the mint will end it")
+    def _give_back(self, tokens: list[_Held]) -> None:
+        self._tokens = [one for one in self._tokens if one not in tokens]
+        for one in tokens:
+            try:
+                self._shop.mint.release(one.token)
+            except MintUnreachable:
+                _LOG.warning("a token for watching could not be given back; the mint will end it")
+
+
+def _installation(one: Watched) -> int:
+    return one.installation_id
+
+
+def _repositories(watched: Iterable[Watched]) -> set[int]:
+    return {one.repository_id for one in watched}

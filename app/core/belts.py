@@ -42,7 +42,10 @@ class Needs(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """How far one effect reaches: its belt, the token it may hold for one repository id, and its vendors."""
+    """How far one effect reaches: its belt, the token it may hold for one repository id, and its vendors.
+
+    Only the token of `WATCH`, which reads, is for several: the waiting ones of one installation.
+    """
 
     belt: Belt
     permissions: Permissions
@@ -88,7 +91,8 @@ REACH: Mapping[EffectKind, Reach] = MappingProxyType(
 )
 
 WATCH: Reach = Reach(Belt.PUBLISHER, _only(metadata="read", issues="read"))
-"""Reading the reactions on plan comments that wait in one repository: no effect, since nothing is owed."""
+"""Reading the reactions on plan comments that wait in one installation's repositories: no effect, since nothing is
+owed."""
 
 EVENTS = (
     "issues",

@@ -83,6 +83,8 @@ class News:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """Nothing for us, and why."""
+    """Nothing for us, and why. `stirs` names the issue on which it happened, where one is known: what waits there
+    for something that GitHub does not tell is looked at sooner."""
 
     why: str
+    stirs: OnIssue | None = None

@@ -75,6 +75,8 @@ class Minted(Part):
     purpose: str
     """The effect's kind, or `watch`."""
     repository_id: int
+    beside: tuple[int, ...] = ()
+    """Further repositories that it opens; only a token for watching does."""
     permissions: dict[str, str]
     token_sha256: str
     minted_at: datetime

@@ -141,6 +141,8 @@ class WaitingProposal:
     seen_reactions: frozenset[int]
     told: int
     """How many facts its run has: more of them, and something happened."""
+    stirred_at: datetime | None
+    """When something last happened on its issue that is no fact of the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,11 +150,17 @@ class StandingThumb:
     """A 👍 by which a plan was approved that is being carried out. It must still be on the plan's comment."""
 
     run: str
+    installation_id: int
     repository_id: int
+    repository: str
     comment_node_id: str
     reaction_id: int
     person: Person
     plan_digest: str
+
+
+Watched = WaitingProposal | StandingThumb
+"""A plan comment whose thumbs count now."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Deliveries come in: recorded, folded and answered with effects, in one transaction."""
 
 from collections.abc import Sequence
+from datetime import datetime
 
 import zstandard
 from sqlalchemy import ColumnElement, Connection, select, update
@@ -63,6 +64,17 @@ class Receiving(OnDatabase):
             return refused or Recorded(tuple(living.rings))
 
         return self._database.writing(work)
+
+    def stir(self, subject: OnIssue, at: datetime) -> bool:
+        """Something happened on the issue that is no fact of its run; whether a plan of its open run waits there."""
+        here = (runs.c.repository_id == subject.repository_id) & (runs.c.issue_number == subject.number)
+        waiting = runs.c.open & here & (runs.c.state == "proposed")
+        # Most issues have no plan: those are only read, so that talk costs the ledger no write.
+        with self._database.reading() as connection:
+            if connection.scalar(select(runs.c.id).where(waiting)) is None:
+                return False
+        self._database.writing(lambda connection: connection.execute(update(runs).where(waiting).values(stirred_at=at)))
+        return True
 
     def _taken_in(self, connection: Connection, guid: str, news: News | Ignored) -> Received:
         if isinstance(news, Ignored):

@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from app.ledger.written import AnyText, BigId, Moment
 
-REVISION = "0003"
+REVISION = "0004"
 """The newest migration: what `open_ledger` asks for, without loading Alembic."""
 
 metadata = MetaData()
@@ -99,6 +99,7 @@ runs = Table(
     Column("open", Boolean, nullable=False, comment="cached: whether the run goes on"),
     Column("pull_number", BigInteger, comment="cached: the number of the pull request that was opened"),
     Column("deadline", Moment, comment="cached: when what the run waits for is over"),
+    Column("stirred_at", Moment, comment="when something last happened on its issue that is no fact of the run"),
     Index(
         "one_open_run",
         "repository_id",

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Row, Select, func, select, text, tuple_
 from app.core.belts import Belt
 from app.core.facts import Fact
 from app.core.news import Seen
-from app.core.run import ApprovalSource, Approved, Built, Proposed, State
+from app.core.run import ApprovalSource, Approved, Built, Proposed, Request, State
 from app.core.scoring import Score, score
 from app.ledger.engine import OnDatabase
 from app.ledger.folding import facts_of, folded
@@ -23,6 +23,7 @@ from app.ledger.outcomes import (
     RunView,
     StandingThumb,
     WaitingProposal,
+    Watched,
 )
 from app.ledger.schema import artifacts, deliveries, effects, facts, labels, mints, missed, repositories, runs, spans
 from app.ledger.written import effect_read, fact_read
@@ -86,7 +87,7 @@ class Views(OnDatabase):
         """The plan comments on which a thumb would count, in the order in which their runs were opened."""
         waiting = select(runs.c.id).where(runs.c.open, runs.c.state == "proposed")
         told = (
-            select(facts.c.run_id, facts.c.body)
+            select(facts.c.run_id, facts.c.body, runs.c.stirred_at)
             .join(runs, runs.c.id == facts.c.run_id)
             .where(facts.c.run_id.in_(waiting))
             .order_by(runs.c.opened_at, facts.c.run_id, facts.c.seq)
@@ -105,8 +106,22 @@ class Views(OnDatabase):
         """The thumbs by which plans were approved whose work is not published yet, of everybody who approved."""
         working = select(runs.c.id).where(runs.c.open, runs.c.state.in_(("approved", "built"))).order_by(runs.c.id)
         with self._database.reading() as connection:
+            names = _names_today(connection)
             states = [(run, folded(run, facts_of(connection, run))) for run in connection.scalars(working).all()]
-        return tuple(thumb for run, state in states for thumb in _thumbs(run, state))
+        return tuple(thumb for run, state in states for thumb in _thumbs(run, state, names))
+
+    def watched(self) -> tuple[Watched, ...]:
+        """The plan comments whose thumbs count now, for a plan that waits or for work in hand."""
+        return (*self.waiting_proposals(), *self.standing_thumbs())
+
+    def newest_stir(self) -> tuple[datetime | None, datetime | None]:
+        """When the newest fact was told of a run whose plan waits or is carried out, and when its issue was last
+        stirred: something else happened there once one of them changes."""
+        watched = runs.c.open & runs.c.state.in_(("proposed", "approved", "built"))
+        newest = select(func.max(runs.c.updated_at), func.max(runs.c.stirred_at)).where(watched)
+        with self._database.reading() as connection:
+            told, stirred = connection.execute(newest).one()
+        return told, stirred
 
     def template_scores(self, limit: int = 2_000) -> tuple[Score, ...]:
         """What became of the newest runs, by the template version that planned them."""
@@ -221,14 +236,22 @@ def _names_today(connection: Connection) -> dict[int, Seen]:
     }
 
 
-def _thumbs(run: str, state: State) -> Iterator[StandingThumb]:
+def _today(request: Request, names: dict[int, Seen]) -> Seen:
+    known = Seen(request.repository_id, request.repository, request.installation_id)
+    return names.get(request.repository_id, known)
+
+
+def _thumbs(run: str, state: State, names: dict[int, Seen]) -> Iterator[StandingThumb]:
     if not isinstance(state, Approved | Built):
         return
+    today = _today(state.request, names)
     for approval in (state.approval, *state.also):
         if approval.source is ApprovalSource.REACTION:
             yield StandingThumb(
                 run=run,
-                repository_id=state.request.repository_id,
+                installation_id=today.installation_id,
+                repository_id=today.repository_id,
+                repository=today.full_name,
                 comment_node_id=state.proposal.comment_node_id,
                 reaction_id=approval.source_id,
                 person=approval.person,
@@ -237,24 +260,24 @@ def _thumbs(run: str, state: State) -> Iterator[StandingThumb]:
 
 
 def _waiting(told: Iterable[Row[Any]], keys: dict[str, list[str]], names: dict[int, Seen]) -> Iterator[WaitingProposal]:
-    for run, rows in groupby(told, key=lambda row: row.run_id):
+    for run, grouped in groupby(told, key=lambda row: row.run_id):
+        rows = list(grouped)
         recorded: list[Fact] = [fact_read(row.body) for row in rows]
         state = folded(run, recorded)
         comment_id = state.proposal.comment_id if isinstance(state, Proposed) else None
         if not isinstance(state, Proposed) or comment_id is None:
             continue
-        request, proposal = state.request, state.proposal
-        known = Seen(request.repository_id, request.repository, request.installation_id)
-        today = names.get(request.repository_id, known)
+        proposal, today = state.proposal, _today(state.request, names)
         ending = f":v{proposal.version}"
         yield WaitingProposal(
             run=run,
             installation_id=today.installation_id,
-            repository_id=request.repository_id,
+            repository_id=today.repository_id,
             repository=today.full_name,
             comment_id=comment_id,
             comment_node_id=proposal.comment_node_id,
             version=proposal.version,
             seen_reactions=frozenset(int(key.split(":")[2]) for key in keys.get(run, ()) if key.endswith(ending)),
             told=len(recorded),
+            stirred_at=rows[0].stirred_at,
         )

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from app.core.news import Delivery, Ignored
+from app.core.news import Delivery, Ignored, OnIssue
 from app.ledger.outcomes import Received
 from app.queue import Owed
 from app.web.body import BodyReader, Gone, Message, NoRoom, Receive, TooLarge, TooSlow
@@ -34,6 +34,7 @@ Scope = dict[str, Any]
 Take = Callable[..., Received]
 """Takes a `Delivery` and all the `News` in it, in one transaction."""
 Triggers = Callable[[int, tuple[int, ...]], dict[int, str]]
+Stir = Callable[[OnIssue, datetime], object]
 RingSoon = Callable[[tuple[Owed, ...]], None]
 
 _SIGNATURE = re.compile(rb"sha256=([0-9a-f]{64})")
@@ -66,13 +67,15 @@ class Head:
 class Hooks:
     """The receiver. `take` records a delivery and returns after its commit; `ring_soon` returns at once.
 
-    `triggers` says which labels of a repository were seen to trigger, and by which names.
+    `triggers` says which labels of a repository were seen to trigger, and by which names. `stir` is told of what
+    happens on an issue and is no news.
     """
 
     bodies: BodyReader
     intake: Intake
     take: Take
     triggers: Triggers
+    stir: Stir
     ring_soon: RingSoon
     answered: Counter[tuple[int, str]] = field(default_factory=Counter)
     """How often each status was answered, and why."""
@@ -109,6 +112,8 @@ class Hooks:
         try:
             told = await self._understood(head.event, body, now)
             if isinstance(told, Ignored):
+                if told.stirs is not None:
+                    await asyncio.to_thread(self.stir, told.stirs, now)
                 return Answer(202, "ignored", {"ignored": told.why})
             if isinstance(told, Unreadable):
                 return Answer(400, "unreadable", {"refused": told.why})

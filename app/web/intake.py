@@ -5,7 +5,7 @@ to leave out is optional (github-facts 3, 36). A field that nobody reads cannot 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import msgspec
@@ -73,14 +73,16 @@ class Intake:
             action = ROUTING.decode(body).action or ""
             reader = actions.get(action)
             if reader is None:
-                return Ignored(f"{event}.{action} is not an action that is followed")
+                return _stirring(event, Ignored(f"{event}.{action} is not an action that is followed"), body)
             payload = PAYLOAD.decode(body)
             if self.bot_id is not None and payload.sender is not None and payload.sender.id == self.bot_id:
                 return Ignored("this is our own doing")
             understood = reader(Reading(self.word_of, self.new_run_id, payload, now, triggers))
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
             return Unreadable(f"The body is not what GitHub sends for {event}: {wrong}.")
-        if isinstance(understood, Ignored | WhichLabels):
+        if isinstance(understood, Ignored):
+            return _stirring(event, understood, body)
+        if isinstance(understood, WhichLabels):
             return understood
         return Told(action, understood if isinstance(understood, tuple) else (understood,))
 
@@ -94,6 +96,24 @@ class Intake:
             return ""
         head, _, word = folded.partition(f"{ours}:")
         return word.strip() if not head and word.strip() else None
+
+
+_OF_ISSUES = ("issues", "issue_comment")
+"""Events that happen on one issue: people are there now, and a 👍 may follow of which nothing tells (1)."""
+
+
+def _stirring(event: str, ignored: Ignored, body: bytes) -> Ignored:
+    """With the issue on which it happened, unless a bot did it; whatever else is in the body."""
+    if event not in _OF_ISSUES:
+        return ignored
+    try:
+        payload = PAYLOAD.decode(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ignored
+    issue, repository, sender = payload.issue, payload.repository, person_of(payload.sender)
+    if issue is None or repository is None or sender is None or sender.is_bot or issue.pull_request is not None:
+        return ignored
+    return replace(ignored, stirs=OnIssue(repository.id, issue.number))
 
 
 def _issue_unlocked(reading: Reading) -> Understood:

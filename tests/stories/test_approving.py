@@ -115,8 +115,7 @@ def test_where_nothing_happens_a_thumb_is_looked_for_less_often(proposed: Story)
     proposed.pass_time(timedelta(hours=2))
     assert looks() == first + 2
     assert looks() == first + 2
-    proposed.mira.says("/status")
-    proposed.next_comment("@mira", "waits for a maintainer")
+    proposed.rita.says("I had not thought of that.")
     assert looks() == first + 3
     rejected(proposed)
 

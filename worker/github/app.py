@@ -4,7 +4,7 @@ Only the mint may use this module: it is the one place that holds the private ke
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from types import TracebackType
@@ -27,7 +27,7 @@ _LEVELS = ("read", "write", "admin")
 
 
 class Token(Struct, frozen=True):
-    """A token GitHub cut: for exactly one repository and these permissions. Its value never shows in `repr`."""
+    """A token GitHub cut: for exactly these repositories and permissions. Its value never shows in `repr`."""
 
     value: str
     expires_at: datetime
@@ -158,17 +158,21 @@ class AppIdentity:
         owner, _, name = full_name.partition("/")
         return self._one(InstallationView, f"/repos/{segment(owner)}/{segment(name)}/installation")
 
-    def mint(self, installation_id: int, repository_id: int, permissions: Mapping[str, str]) -> Token:
-        """A token for that one repository with exactly `permissions` (and `metadata: read`, which GitHub adds).
+    def mint(
+        self, installation_id: int, repository_id: int, permissions: Mapping[str, str], beside: Sequence[int] = ()
+    ) -> Token:
+        """A token for that one repository, and for those beside it where any are named, with exactly `permissions`
+        (and `metadata: read`, which GitHub adds).
 
         Raises ValueError for no permissions, which GitHub would take for all of them, and for unknown levels;
-        `Suspended`, `NotFound` (uninstalled) or `Forbidden` (not granted) as GitHub says; `BroaderThanAsked`,
-        after revoking it, when the token is not what was asked for.
+        `Suspended`, `NotFound` (uninstalled), `Forbidden` (not granted) or `Invalid` (a repository is not there any
+        more) as GitHub says; `BroaderThanAsked`, after revoking it, when the token is not what was asked for.
         """
         if not permissions or any(level not in _LEVELS for level in permissions.values()):
             raise ValueError("a token needs at least one permission, each with the level read, write or admin")
         path = f"/app/installations/{installation_id}/access_tokens"
-        body = {"repository_ids": [repository_id], "permissions": dict(permissions)}
+        wanted = (repository_id, *beside)
+        body = {"repository_ids": list(wanted), "permissions": dict(permissions)}
         call = Call("POST", path)
         content = self._connection.write(Request("POST", path, {}, body, (201,)))
         answer = decode(_TokenAnswer, content, call)
@@ -176,8 +180,8 @@ class AppIdentity:
         token = Token(answer.token, answer.expires_at, answer.permissions, repository_ids)
         asked = dict(permissions) | {"metadata": permissions.get("metadata", "read")}
         granted = {"metadata": "read"} | answer.permissions
-        if answer.selection != "selected" or repository_ids != (repository_id,) or granted != asked:
-            raise BroaderThanAsked(self._drop(token, asked), call)
+        if answer.selection != "selected" or sorted(repository_ids) != sorted(wanted) or granted != asked:
+            raise BroaderThanAsked(self._drop(token, asked, len(wanted)), call)
         return token
 
     def revoke(self, token: Token) -> None:
@@ -219,8 +223,9 @@ class AppIdentity:
     def _one(self, kind: type[T], path: str) -> T:
         return decode(kind, self._connection.get(path), Call("GET", path))
 
-    def _drop(self, token: Token, asked: Mapping[str, str]) -> str:
-        said = f"GitHub cut {token!r} where {dict(asked)} for one repository was asked."
+    def _drop(self, token: Token, asked: Mapping[str, str], count: int) -> str:
+        number = "one repository" if count == 1 else f"{count} repositories"
+        said = f"GitHub cut {token!r} where {dict(asked)} for {number} was asked."
         try:
             self.revoke(token)
         except GitHubError as problem:

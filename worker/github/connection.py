@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from worker.github.asking import Anonymous, ConnectionSettings, Credential, InstallationToken, Request
-from worker.github.errors import Call, Moved, NotUnderstood
+from worker.github.errors import Call, GitHubError, Moved, NotUnderstood
 from worker.github.pace import Pace, pace_of
 from worker.github.translation import Answer, error_of, graphql_error_of
 
@@ -97,18 +97,43 @@ class Connection:
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:
         """The `data` of a query. Raises when there are any `errors` (github-facts 167, 168), except that single
         nodes may be missing: those are null."""
+        call, answer, found, errors = self._queried(query, variables)
+        if any(kind != "NOT_FOUND" for kind in map(_kind_of, errors)):
+            raise graphql_error_of(answer, errors, call, time.time())
+        return found
+
+    def nodes(self, query: str, variables: Mapping[str, Any]) -> tuple[list[Any], dict[int, GitHubError]]:
+        """The `nodes` of a query that asks for several, and why of some, by their place, nothing may be read.
+
+        Nodes that are not there are null. Any other error is of the whole query and raised.
+        """
+        call, answer, found, errors = self._queried(query, variables)
+        refused: dict[int, GitHubError] = {}
+        for error in errors:
+            position = _position(error)
+            if _kind_of(error) == "FORBIDDEN" and position is not None:
+                refused[position] = graphql_error_of(answer, [error], call, time.time())
+            elif _kind_of(error) != "NOT_FOUND":
+                raise graphql_error_of(answer, errors, call, time.time())
+        nodes = found.get("nodes")
+        if not isinstance(nodes, list):
+            raise NotUnderstood("GitHub's answer is not a list.", call)
+        return nodes, refused
+
+    def _queried(self, query: str, variables: Mapping[str, Any]) -> tuple[Call, Answer, dict[str, Any], list[Any]]:
+        """What came of a query, its data and its errors. Raises where there is no data."""
         request = Request("POST", graphql_address(self.api_url), body={"query": query, "variables": dict(variables)})
         call, answer = self._ask(request)
         content = _parsed(answer, call)
         if not isinstance(content, dict):
             raise NotUnderstood("GitHub's GraphQL answer is not an object.", call)
-        errors = content.get("errors")
-        found = content.get("data")
-        if errors and not (isinstance(found, dict) and _only_missing_nodes(errors)):
-            raise graphql_error_of(answer, list(errors), call, time.time())
+        found, said = content.get("data"), content.get("errors") or []
+        errors = said if isinstance(said, list) else [said]
         if not isinstance(found, dict):
+            if errors:
+                raise graphql_error_of(answer, errors, call, time.time())
             raise NotUnderstood("GitHub's GraphQL answer holds no data.", call)
-        return found
+        return call, answer, found, errors
 
     def leads_to(self, address: str, path: str) -> bool:
         """Whether a whole address is on this API's own host and, below its base, at `path` or under it."""
@@ -160,7 +185,12 @@ def _parsed(answer: Answer, call: Call) -> Any:
     raise NotUnderstood("GitHub's answer is not JSON.", call)
 
 
-def _only_missing_nodes(errors: object) -> bool:
-    return isinstance(errors, list) and all(
-        isinstance(error, dict) and error.get("type") == "NOT_FOUND" for error in errors
-    )
+def _kind_of(error: object) -> str:
+    return str(error.get("type", "")) if isinstance(error, dict) else ""
+
+
+def _position(error: object) -> int | None:
+    """Which of several nodes an error is about."""
+    path = error.get("path") if isinstance(error, dict) else None
+    at = path[1] if isinstance(path, list) and len(path) > 1 and path[0] == "nodes" else None
+    return at if isinstance(at, int) else None

@@ -5,13 +5,13 @@ import binascii
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from worker.github.connection import Connection
 from worker.github.errors import Call, NotFound, NotUnderstood
 from worker.github.place import Place, segment, segments
+from worker.github.reacting import reacted, thumbs_on
 from worker.github.views import (
     Account,
     Annotation,
@@ -34,17 +34,6 @@ from worker.github.views import (
     TimelineEvent,
     decode,
 )
-
-MOST_COMMENTS_PER_QUERY = 100
-"""Comments whose reactions one GraphQL query asks for (github-facts 39)."""
-
-_THUMBS = """
-  reactions(first: 100, after: $after, content: THUMBS_UP) {
-    pageInfo { hasNextPage endCursor }
-    nodes { databaseId createdAt user { databaseId login } }
-  }"""
-_COMMENT = f"... on IssueComment {{ id fullDatabaseId body createdAt lastEditedAt isMinimized {_THUMBS} }}"
-_BATCH = f"query($ids: [ID!]!, $after: String) {{ nodes(ids: $ids) {{ {_COMMENT} }} }}"
 
 
 class _GrantedTo(Struct):
@@ -71,47 +60,6 @@ class _FileAnswer(Struct):
 class _Blob(Struct):
     content: str
     encoding: str
-
-
-class _Reactor(Struct):
-    login: str
-    id: int | None = field(name="databaseId", default=None)
-
-
-class _Reaction(Struct):
-    created_at: datetime = field(name="createdAt")
-    id: int | None = field(name="databaseId", default=None)
-    user: _Reactor | None = None
-
-
-class _PageInfo(Struct):
-    more: bool = field(name="hasNextPage")
-    cursor: str | None = field(name="endCursor", default=None)
-
-
-class _Reactions(Struct):
-    page: _PageInfo = field(name="pageInfo")
-    nodes: list[_Reaction | None]
-
-
-class _ReactedComment(Struct):
-    id: str
-    body: str
-    created_at: datetime = field(name="createdAt")
-    reactions: _Reactions
-    comment_id: str | int | None = field(name="fullDatabaseId", default=None)
-    edited_at: datetime | None = field(name="lastEditedAt", default=None)
-    minimized: bool = field(name="isMinimized", default=False)
-
-
-class _IdTooLarge(Exception):
-    """GraphQL leaves out ids above 32 bits; REST has them (case LG-01)."""
-
-
-class _RestReaction(Struct):
-    id: int
-    created_at: datetime
-    user: Account | None = None
 
 
 class Reader:
@@ -203,29 +151,19 @@ class Reader:
         return tuple(self._place.every(TimelineEvent, f"/issues/{number}/timeline"))
 
     def reactions(self, node_ids: Sequence[str]) -> dict[str, CommentReactions]:
-        """Each comment as it stands now with every 👍 on it, by node id, asked in batches of 100.
+        """Each comment of this repository as it stands now with every 👍 on it, by node id.
 
-        A comment that is deleted or not visible is missing from the answer. A 👍 of a deleted account is left out.
+        A comment that is deleted or not visible is missing from the answer; for one that may not be read GitHub's
+        error is raised.
         """
-        found: dict[str, CommentReactions] = {}
-        for start in range(0, len(node_ids), MOST_COMMENTS_PER_QUERY):
-            batch = list(node_ids[start : start + MOST_COMMENTS_PER_QUERY])
-            for comment in self._reacted(batch, None):
-                thumbs = self._thumbs_of(comment)
-                found[comment.id] = CommentReactions(
-                    comment.body, comment.created_at, comment.edited_at, comment.minimized, thumbs
-                )
-        return found
+        answer = reacted(self._connection, dict.fromkeys(node_ids, self.ref))
+        for error in answer.unread.values():
+            raise error
+        return answer.found
 
     def thumbs(self, comment_id: int) -> tuple[Thumb, ...]:
         """Every 👍 on one comment now, over REST. Raises `NotFound` when the comment was deleted."""
-        path = f"/issues/comments/{comment_id}/reactions"
-        reactions = self._place.every(_RestReaction, path, {"content": "+1"})
-        return tuple(
-            Thumb(reaction.id, reaction.user.id, reaction.user.login, reaction.created_at)
-            for reaction in reactions
-            if reaction.user is not None
-        )
+        return thumbs_on(self._place, comment_id)
 
     def check_runs(self, commit: str, most: int = 1_000) -> tuple[CheckRunView, ...]:
         """The latest run of every check of a commit, at most so many."""
@@ -279,37 +217,6 @@ class Reader:
             return FileView(path, answer.sha, _bytes_of(answer.content, call))
         blob = self._place.one(_Blob, f"/git/blobs/{segment(answer.sha)}")
         return FileView(path, answer.sha, _bytes_of(blob.content, call))
-
-    def _thumbs_of(self, comment: _ReactedComment) -> tuple[Thumb, ...]:
-        try:
-            return tuple(self._thumbs(comment))
-        except _IdTooLarge:
-            return self.thumbs(int(comment.comment_id or 0))
-
-    def _thumbs(self, comment: _ReactedComment) -> Iterator[Thumb]:
-        reactions = comment.reactions
-        while True:
-            for reaction in filter(None, reactions.nodes):
-                if reaction.user is None:
-                    continue
-                if reaction.id is None or reaction.user.id is None:
-                    raise _IdTooLarge
-                yield Thumb(reaction.id, reaction.user.id, reaction.user.login, reaction.created_at)
-            if not reactions.page.more:
-                return
-            following = self._reacted([comment.id], reactions.page.cursor)
-            if not following:
-                return
-            reactions = following[0].reactions
-
-    def _reacted(self, node_ids: list[str], after: str | None) -> list[_ReactedComment]:
-        variables: dict[str, Any] = {"ids": node_ids, "after": after}
-        call = Call("QUERY", "/graphql")
-        nodes = self._connection.graphql(_BATCH, variables).get("nodes")
-        if not isinstance(nodes, list):
-            raise NotUnderstood("GitHub's answer is not a list.", call)
-        # A node that is no comment any more is null, or an object without the fields we asked for.
-        return [decode(_ReactedComment, node, call) for node in nodes if node]
 
 
 def every_comment(place: Place, number: int, since: datetime | None) -> Iterator[CommentView]:

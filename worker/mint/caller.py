@@ -5,7 +5,7 @@ import hmac
 import logging
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from worker.mint.wire import (
     ANSWERED,
@@ -33,13 +33,15 @@ _LOG = logging.getLogger("countersign.mint")
 
 
 class MintDenied(Exception):
-    """The mint said no. `voided`: the approval stands no longer. `retry_after`: seconds, where later may help."""
+    """The mint said no. `voided`: the approval stands no longer. `retry_after`: seconds, where later may help.
+    `fewer`: fewer repositories may help."""
 
     def __init__(self, denied: Denied) -> None:
         self.reason = denied.reason
         self.remedy = denied.remedy
         self.voided = denied.voided
         self.retry_after = denied.retry_after
+        self.fewer = denied.fewer
         super().__init__(f"{denied.reason} {denied.remedy}".strip())
 
 
@@ -83,9 +85,9 @@ class MintCaller:
         """The token for a claimed effect. Raises `MintDenied` or `MintUnreachable`."""
         return self._token(Cut(run=run, effect_id=effect_id, fence=fence))
 
-    def watch(self, repository_id: int) -> Token:
-        """The token for reading reactions in one repository."""
-        return self._token(Watch(repository_id=repository_id))
+    def watch(self, installation_id: int, repository_ids: Sequence[int]) -> Token:
+        """The token for reading reactions in those of these repositories where a plan waits; it names them."""
+        return self._token(Watch(installation_id=installation_id, repository_ids=tuple(repository_ids)))
 
     def release(self, token: Token) -> None:
         """The token is revoked, or will be by the mint itself, which keeps count. Never raises for a lost mint."""

@@ -9,12 +9,12 @@ from app.core.bounds import NO_BOUNDS, Bounds
 from app.core.run import Grant
 from app.core.verdict import Refused
 from app.ledger.errors import LedgerCorrupt
-from app.ledger.outcomes import EffectView, StandingThumb, WaitingProposal
+from app.ledger.outcomes import EffectView
 from app.ledger.store import Ledger
-from worker.github.app import AppIdentity
+from worker.github.app import AppIdentity, BroaderThanAsked
 from worker.github.app import Token as CutToken
 from worker.github.connection import ConnectionSettings, InstallationToken, connect
-from worker.github.errors import Broken, GitHubError, RateLimited, Suspended, Unreachable
+from worker.github.errors import Broken, GitHubError, Invalid, RateLimited, Suspended, Unreachable
 from worker.github.reader import Reader
 from worker.github.views import RepositoryRef
 from worker.mint.again import plan_stands, still_approved
@@ -88,25 +88,27 @@ class Mint:
             return self._trouble(place, error)
 
     def watch(self, caller: Caller, asked: Watch) -> Token | Denied:
-        """A token for reading reactions, only while a plan waits in that repository or stands approved by a thumb; one
-        at a time for each line."""
-        watched: tuple[WaitingProposal | StandingThumb, ...]
-        watched = (*self._ledger.waiting_proposals(), *self._ledger.standing_thumbs())
-        waiting = [one.run for one in watched if one.repository_id == asked.repository_id]
-        view = self._ledger.run(waiting[0]) if waiting else None
-        installation_id = view.state.request.installation_id if view else 0
-        run = waiting[0] if waiting else ""
-        place = self._today(Place(run, None, asked.repository_id, "", installation_id, caller, "watch"))
+        """A token for reading reactions in those of these repositories of one installation in which, by the ledger, a
+        plan waits or stands approved by a thumb. Each line has one at a time for a repository."""
+        waiting: dict[int, str] = {}
+        for one in self._ledger.watched():
+            if one.installation_id == asked.installation_id and one.repository_id in asked.repository_ids:
+                waiting.setdefault(one.repository_id, one.run)
+        first, *beside = sorted(waiting) or asked.repository_ids[:1]
+        run = waiting.get(first, "")
+        place = Place(run, None, first, "", asked.installation_id, caller, "watch", tuple(beside))
         reach = watch_reach(caller.belt)
         if isinstance(reach, Refused):
             return self._denied(place, reach)
         if not waiting:
-            return self._denied(place, Refused("No plan waits in this repository."))
-        self._purse.end_where(lambda one: (one.effect_id, one.caller) == (None, caller) and _same(one, place))
+            return self._denied(place, Refused("No plan waits in these repositories of that installation."))
+        self._purse.end_where(lambda one: (one.effect_id, one.caller) == (None, caller) and _meet(one, place))
         try:
             return self._hand_out(place, reach)
         except GitHubError as error:
-            return self._trouble(place, error)
+            # GitHub does not say which of them it does not know.
+            fewer = bool(beside) and isinstance(error, Invalid | BroaderThanAsked)
+            return self._trouble(place, error).model_copy(update={"fewer": fewer})
 
     def release(self, caller: Caller, asked: Release) -> Done | Denied:
         """The token is revoked at GitHub. One that cannot be revoked now is tried again by `tidy`."""
@@ -174,7 +176,7 @@ class Mint:
             value=token.value,
             expires_at=token.expires_at.isoformat(),
             permissions=dict(token.permissions),
-            repository_id=place.repository_id,
+            repository_ids=(place.repository_id, *place.beside),
             bot_user_id=bot,
         )
 
@@ -184,7 +186,7 @@ class Mint:
         asked = permissions(reach, installed)
         mint_id = self._purse.begin(place, asked)
         try:
-            token = self._identity.mint(place.installation_id, place.repository_id, asked)
+            token = self._identity.mint(place.installation_id, place.repository_id, asked, place.beside)
         except GitHubError as error:
             if not error.maybe_done:
                 self._purse.forget(mint_id)
@@ -222,5 +224,6 @@ def _owed(row: EffectView | None) -> OwedRow | None:
     return OwedRow(row.effect, row.settled_at is not None, row.fence, row.lease_until) if row else None
 
 
-def _same(one: Place, other: Place) -> bool:
-    return one.repository_id == other.repository_id
+def _meet(one: Place, other: Place) -> bool:
+    """Whether some repository is of both."""
+    return not {one.repository_id, *one.beside}.isdisjoint((other.repository_id, *other.beside))

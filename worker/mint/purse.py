@@ -36,7 +36,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """What a token is for. `effect_id` is None for watching."""
+    """What a token is for. `effect_id` is None for watching, and only then are there repositories beside the one."""
 
     run: str
     effect_id: int | None
@@ -45,6 +45,7 @@ class Place:
     installation_id: int
     caller: Caller
     purpose: str
+    beside: tuple[int, ...] = ()
 
 
 @dataclass(slots=True)
@@ -183,6 +184,7 @@ class Purse:
             belt=place.caller.belt,
             purpose=place.purpose,
             repository_id=place.repository_id,
+            beside=place.beside,
             permissions=permissions,
             token_sha256=sha256,
             minted_at=self._clock(),

@@ -12,6 +12,9 @@ FRAME_SECONDS = 10.0
 """How long a frame may take once it has begun."""
 
 
+MOST_REPOSITORIES = 500
+"""For how many repositories one token can be (github-facts 56)."""
+
 Number = Annotated[int, Field(ge=0, lt=2**53)]
 """An id, or a count: what every database here can hold and JSON carries exactly."""
 
@@ -51,10 +54,11 @@ class Cut(_Word):
 
 
 class Watch(_Word):
-    """Asks for the token with which reactions on waiting plan comments are read in one repository."""
+    """Asks for the token with which reactions on waiting plan comments are read in repositories of one installation."""
 
     kind: Literal["watch"] = "watch"
-    repository_id: Number
+    installation_id: Number
+    repository_ids: Annotated[tuple[Number, ...], Field(min_length=1, max_length=MOST_REPOSITORIES)]
 
 
 class Release(_Word):
@@ -75,7 +79,7 @@ class Token(_Word):
     value: str = Field(repr=False)
     expires_at: str
     permissions: dict[str, str]
-    repository_id: int
+    repository_ids: tuple[int, ...]
     bot_user_id: int
 
 
@@ -86,13 +90,15 @@ class Done(_Word):
 
 
 class Denied(_Word):
-    """No token. `voided` says that the approval itself stands no longer; `retry_after` that asking later may help."""
+    """No token. `voided` says that the approval itself stands no longer; `retry_after` that asking later may help;
+    `fewer` that asking for fewer repositories may."""
 
     kind: Literal["denied"] = "denied"
     reason: str
     remedy: str = ""
     voided: bool = False
     retry_after: float | None = None
+    fewer: bool = False
 
 
 Answered = Annotated[Token | Done | Denied | Challenge, Field(discriminator="kind")]

@@ -66,6 +66,7 @@ class Desk:
             self.control.add_user(login)
         self.control.add_repo(REPO, {"greet.sh": "echo helo\n"}, collaborators={"mira": "maintain", "otto": "write"})
         self.control.install("acme")
+        self.repo = REPO
         world = self.twin.forge.world
         self.repository_id = next(one.id for one in world.repos.values() if one.full_name == REPO)
         self.installation_id = next(iter(world.installations))
@@ -81,6 +82,20 @@ class Desk:
     def now(self) -> datetime:
         return datetime.now(UTC) + self.ahead
 
+    def goes_to(self, repo: str) -> int:
+        """What follows happens in this repository, which is made where it is not there yet; its id."""
+        world = self.twin.forge.world
+        if repo not in [one.full_name for one in world.repos.values()]:
+            people = {"mira": "maintain", "otto": "write", "outsider": "read"}
+            self.control.add_repo(repo, {"greet.sh": "echo helo\n"}, private=True, collaborators=people)
+        self.repo = repo
+        self.repository_id = next(one.id for one in world.repos.values() if one.full_name == repo)
+        return self.repository_id
+
+    def covers(self, *repos: str) -> None:
+        """The installation is for these repositories from now on."""
+        self.control.do("choose_repos", account="acme", repos=list(repos))
+
     def value_of(self, token_digest: str) -> str:
         return self.twin.forge.world.tokens[token_digest].value
 
@@ -93,13 +108,13 @@ class Desk:
     def label(self, number: int = 0) -> str:
         """A run that the label's setter may have."""
         if not number:
-            number = self.control.open_issue(REPO, "outsider", TITLE, BODY)["number"]
+            number = self.control.open_issue(self.repo, "outsider", TITLE, BODY)["number"]
         run = f"r-{uuid.uuid4().hex[:12]}"
         request = Wish(
             run=run,
             installation_id=self.installation_id,
             repository_id=self.repository_id,
-            repository=REPO,
+            repository=self.repo,
             issue_number=number,
             issue_title=TITLE,
             issue_digest=IssueSnapshot(number=number, title=TITLE, body=BODY).digest(),
@@ -111,7 +126,7 @@ class Desk:
         news = News(
             OnIssue(self.repository_id, number),
             f.Labelled(at=now, request=request),
-            Seen(self.repository_id, REPO, self.installation_id),
+            Seen(self.repository_id, self.repo, self.installation_id),
         )
         self.ledger.receive(Delivery(str(uuid.uuid4()), "issues", "labeled", now, b"{}"), news)
         self.do_with(run, EffectKind.LOOK_UP_AUTHORITY, self.found(run, Purpose.LABEL, SourceKind.LABEL, 0))
@@ -125,7 +140,7 @@ class Desk:
             repository_id=self.repository_id,
             issue_number=request.issue_number,
             issue_digest=request.issue_digest,
-            base_commit=self.control.branches(REPO)["main"],
+            base_commit=self.control.branches(self.repo)["main"],
         )
         found = digest(self.plan)
         self.ledger.put_plan(run, self.plan)
@@ -145,7 +160,7 @@ class Desk:
         if author == BOT:
             self.show(run, self.bot_says(request.issue_number, words))
         else:
-            self.show(run, self.control.comment(REPO, request.issue_number, words, author))
+            self.show(run, self.control.comment(self.repo, request.issue_number, words, author))
         return found
 
     def bot_says(self, number: int, words: str) -> dict[str, Any]:
@@ -153,7 +168,7 @@ class Desk:
         asked = {"metadata": "read", "issues": "write"}
         token = self.identity.mint(self.installation_id, self.repository_id, asked)
         with connect(self.twin.url, InstallationToken(token.value), CONNECTIONS) as line:
-            place = f"/repos/{REPO}/issues/{number}/comments"
+            place = f"/repos/{self.repo}/issues/{number}/comments"
             comment = line.write(Request("POST", place, {}, {"body": words}, (201,)))
         self.identity.revoke(token)
         self._not_the_mints.add(hashlib.sha256(token.value.encode()).hexdigest())
@@ -178,7 +193,7 @@ class Desk:
 
     def approve(self, run: str, words: str = "/approve") -> dict[str, Any]:
         """Mira approves in a comment, and that is recorded."""
-        comment = self.control.comment(REPO, self.view(run).state.request.issue_number, words, "mira")
+        comment = self.control.comment(self.repo, self.view(run).state.request.issue_number, words, "mira")
         self.forge_approval(run, comment)
         return comment
 
@@ -193,7 +208,7 @@ class Desk:
         number = self.view(run).state.request.issue_number
         policy = Policy(approve=Approving(count=len(logins)))
         for login in logins:
-            comment = self.control.comment(REPO, number, "/approve", login)
+            comment = self.control.comment(self.repo, number, "/approve", login)
             found = self.found(run, Purpose.APPROVE, SourceKind.COMMENT, comment["id"])
             written = {"source_digest": text_digest(comment["body"]), "policy": policy, "person": self.people[login]}
             self.ledger.record(run, found.model_copy(update=written))

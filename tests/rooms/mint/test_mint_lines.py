@@ -66,7 +66,7 @@ def test_a_belt_is_known_by_the_socket_that_it_inherited(desk):
     planner, _ = desk.line(Belt.PLANNER)
     token = planner.cut(claim.run, claim.effect_id, claim.fence)
     with pytest.raises(MintDenied, match="not the planner's"):
-        planner.watch(desk.repository_id)
+        planner.watch(desk.installation_id, [desk.repository_id])
     planner.release(token)
     assert desk.living() == []
 
@@ -85,7 +85,7 @@ def test_over_the_network_each_belt_proves_itself_with_its_own_credential(desk, 
 )
 def test_a_wrong_credential_is_not_accepted(door, belt, credential):
     with pytest.raises(MintUnreachable, match="did not accept"):
-        MintCaller.over_network(door, belt, credential).watch(1)
+        MintCaller.over_network(door, belt, credential).watch(1, [1])
 
 
 def test_a_proof_that_was_overheard_proves_nothing_on_another_line(desk, door):
@@ -148,7 +148,7 @@ GARBAGE = {
     "nested deep": frame(b"[" * 60_000),
     "an unknown word": frame({"kind": "give", "all": True}),
     "one field too many": frame({"kind": "hello", "belt": "planner", "admin": True}),
-    "a number that no database holds": frame({"kind": "watch", "repository_id": 2**80}),
+    "a number that no database holds": frame({"kind": "watch", "installation_id": 1, "repository_ids": [2**80]}),
     "a number below nothing": frame({"kind": "cut", "run": "r", "effect_id": -1, "fence": 1}),
     "a name without end": frame({"kind": "cut", "run": "r" * 5_000, "effect_id": 1, "fence": 1}),
     "not UTF-8": frame(b'{"kind": "hello", "belt": "\xff"}'),
@@ -232,19 +232,19 @@ def test_a_belt_s_lines_are_bounded_and_the_oldest_one_ends(desk, door):
 def test_a_belt_dials_again_after_the_mint_was_away(desk, door):
     caller = MintCaller.over_network(("127.0.0.1", 1), "planner", "x")
     with pytest.raises(MintUnreachable, match="cannot be reached"):
-        caller.watch(1)
+        caller.watch(1, [1])
     away = desk.serve()
     address = away.listen(("127.0.0.1", 0), CREDENTIALS)
     caller = MintCaller.over_network(address, "planner", CREDENTIALS[Belt.PLANNER])
     with pytest.raises(MintDenied):
-        caller.watch(1)
+        caller.watch(1, [1])
     away.stop()
     caller._sock.close()
     with pytest.raises(MintUnreachable):
-        caller.watch(1)
+        caller.watch(1, [1])
     MintServer(desk.mint).listen(address, CREDENTIALS)
     with pytest.raises(MintDenied):
-        caller.watch(1)
+        caller.watch(1, [1])
 
 
 def test_an_inherited_line_that_broke_is_told_so_that_the_belt_can_end(desk):
@@ -254,7 +254,7 @@ def test_an_inherited_line_that_broke_is_told_so_that_the_belt_can_end(desk):
     theirs.close()
     for _ in range(2):
         with pytest.raises(MintUnreachable):
-            caller.watch(1)
+            caller.watch(1, [1])
     assert lost.is_set()
 
 
@@ -291,7 +291,7 @@ def test_any_bytes_are_a_word_or_a_broken_line(content):
 
 WORDS = [
     wire.Hello(belt="planner"), wire.Proof(mac="00"), wire.Cut(run="r", effect_id=2**53 - 1, fence=1),
-    wire.Watch(repository_id=2**40), wire.Release(mint_id="ü"),
+    wire.Watch(installation_id=7, repository_ids=(2**40,)), wire.Release(mint_id="ü"),
 ]  # fmt: skip
 
 

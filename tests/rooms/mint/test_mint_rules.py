@@ -15,6 +15,10 @@ from app.ledger.outcomes import Claim
 from worker.mint.wire import Denied, Done, Hello, Release, Token, Watch
 
 
+def watch_of(desk: Any, *further: int) -> Watch:
+    return Watch(installation_id=desk.installation_id, repository_ids=(desk.repository_id, *further))
+
+
 def refusals(desk: Any) -> list[str]:
     return [one.refused for one in desk.ledger.mints() if one.refused]
 
@@ -123,7 +127,7 @@ def test_a_renamed_repository_is_known_by_its_id(desk):
     seen = Seen(desk.repository_id, "acme/welcome", desk.installation_id)
     news = News(OnRepository(desk.repository_id), None, seen)
     desk.ledger.receive(Delivery("renamed", "repository", "renamed", desk.now(), b"{}"), news)
-    assert desk.cut(desk.claim(run, EffectKind.DRAFT_PLAN)).repository_id == desk.repository_id
+    assert desk.cut(desk.claim(run, EffectKind.DRAFT_PLAN)).repository_ids == (desk.repository_id,)
     assert desk.tokens()[-1]["repository_ids"] == [desk.repository_id]
 
 
@@ -146,7 +150,7 @@ def test_reading_that_an_operator_added_to_the_app_is_used_and_never_more_than_r
 
 
 def test_reactions_are_watched_by_the_publisher_while_a_plan_waits_there(desk):
-    watch = Watch(repository_id=desk.repository_id)
+    watch = watch_of(desk)
     publisher = desk.caller(Belt.PUBLISHER)
     answer = desk.mint.watch(publisher, watch)
     assert isinstance(answer, Denied) and "No plan waits" in answer.reason
@@ -159,12 +163,12 @@ def test_reactions_are_watched_by_the_publisher_while_a_plan_waits_there(desk):
     assert isinstance(token, Token) and token.permissions == {"metadata": "read", "issues": "read"}
     again = desk.mint.watch(publisher, watch)
     assert [one.id for one in desk.ledger.live_mints(desk.now())] == [again.mint_id]
-    assert isinstance(desk.mint.watch(publisher, Watch(repository_id=1)), Denied)
+    assert isinstance(desk.mint.watch(publisher, Watch(installation_id=7, repository_ids=(1,))), Denied)
     assert len(refusals(desk)) == 4
 
 
 def test_reactions_are_watched_while_a_plan_stands_approved_by_one(desk):
-    watch = Watch(repository_id=desk.repository_id)
+    watch = watch_of(desk)
     publisher = desk.caller(Belt.PUBLISHER)
     run = desk.label()
     desk.propose(run)
@@ -174,9 +178,40 @@ def test_reactions_are_watched_while_a_plan_stands_approved_by_one(desk):
     assert isinstance(desk.mint.watch(publisher, watch), Token)
 
 
+def test_one_token_watches_exactly_the_waiting_repositories_of_one_installation_whatever_is_asked(desk):
+    first = desk.repository_id
+    desk.propose(desk.label())
+    idle = desk.goes_to("acme/idle")
+    second = desk.goes_to("acme/other")
+    desk.propose(desk.label())
+    publisher = desk.caller(Belt.PUBLISHER)
+    token = desk.mint.watch(publisher, watch_of(desk, first, idle, 99))
+    assert token.repository_ids == (first, second) and token.permissions == {"metadata": "read", "issues": "read"}
+    assert sorted(desk.tokens()[-1]["repository_ids"]) == [first, second]
+    asked = Watch(installation_id=desk.installation_id + 1, repository_ids=(first, second))
+    assert isinstance(desk.mint.watch(publisher, asked), Denied)
+    kept = {one.id: (one.repository_id, one.beside) for one in desk.ledger.mints()}
+    assert kept[token.mint_id] == (first, (second,))
+    # A token for some of them ends the one for all: a line has one at a time for each repository.
+    desk.mint.watch(publisher, watch_of(desk))
+    assert [one["repository_ids"] for one in desk.living()] == [[second]]
+
+
+def test_where_one_of_several_repositories_is_gone_fewer_are_to_be_asked_for(desk):
+    first = desk.repository_id
+    desk.propose(desk.label())
+    desk.goes_to("acme/other")
+    desk.propose(desk.label())
+    desk.covers("acme/greet")
+    denied = desk.mint.watch(desk.caller(Belt.PUBLISHER), watch_of(desk, first))
+    assert isinstance(denied, Denied) and denied.fewer
+    alone = desk.mint.watch(desk.caller(Belt.PUBLISHER), watch_of(desk))
+    assert isinstance(alone, Denied) and not alone.fewer
+
+
 def test_nothing_is_watched_for_an_approval_by_comment(desk):
     desk.approved()
-    answer = desk.mint.watch(desk.caller(Belt.PUBLISHER), Watch(repository_id=desk.repository_id))
+    answer = desk.mint.watch(desk.caller(Belt.PUBLISHER), watch_of(desk))
     assert isinstance(answer, Denied) and "No plan waits" in answer.reason
 
 

@@ -34,7 +34,8 @@ def test_tidying_ends_the_tokens_of_settled_effects_and_of_lost_leases_and_no_ot
 def test_a_token_for_watching_ends_by_itself_only_after_ten_minutes(desk):
     run = desk.label()
     desk.propose(run)
-    desk.mint.watch(desk.caller(Belt.PUBLISHER), Watch(repository_id=desk.repository_id))
+    asked = Watch(installation_id=desk.installation_id, repository_ids=(desk.repository_id,))
+    desk.mint.watch(desk.caller(Belt.PUBLISHER), asked)
     desk.mint.tidy()
     assert len(desk.living()) == 1
     purse = desk.mint._purse

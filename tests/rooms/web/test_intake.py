@@ -48,6 +48,31 @@ def without(payload: dict[str, Any], *names: str) -> dict[str, Any]:
     return {name: value for name, value in payload.items() if name not in names}
 
 
+@pytest.mark.parametrize(
+    ("change", "stirs"),
+    [
+        ({}, OnIssue(501, 7)),
+        ({"action": "pinned"}, OnIssue(501, 7)),
+        ({"sender": BOT}, None),
+        ({"sender": None}, None),
+        ({"action": "pinned", "issue": "strange"}, None),
+    ],
+    ids=["ordinary words", "an action that is not followed", "a bot", "nobody", "strange"],
+)
+def test_whatever_people_do_on_an_issue_stirs_what_waits_there(change: dict[str, Any], stirs: OnIssue | None) -> None:
+    ignored = read("issue_comment", commented("What a good idea.") | change)
+    assert isinstance(ignored, Ignored) and ignored.stirs == stirs
+
+
+def test_what_happens_on_a_pull_request_or_on_no_issue_stirs_nothing() -> None:
+    on_pull = commented("What a good idea.")
+    on_pull["issue"] = on_pull["issue"] | {"pull_request": {}}
+    others = (("issue_comment", on_pull), ("label", labeled() | {"action": "created"}))
+    for event, payload in others:
+        ignored = read(event, payload)
+        assert isinstance(ignored, Ignored) and ignored.stirs is None
+
+
 def test_a_label_becomes_a_request_with_everything_it_says() -> None:
     news = the_news("issues", labeled(sender=OUTSIDER))
     assert news.subject == OnIssue(501, 7)
