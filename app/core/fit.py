@@ -1,11 +1,14 @@
 """Whether a patch fits into its plan, and what paths mean. Pure, and decided by code."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from app.core.guarded import forbidding, guard_of, is_never_touched
 from app.core.patch import FileChange, Patch
 from app.core.paths import Protection, protection_of, safe_path, shown
 from app.core.plan import (
+    Beside,
     ChangeFile,
     CreateFile,
     DeleteFile,
@@ -13,8 +16,6 @@ from app.core.plan import (
     MoveFile,
     Plan,
     RuleUse,
-    in_scope,
-    sibling_tests,
 )
 from app.core.policy import Policy
 from app.core.verdict import Allowed, Refused, Verdict, all_of
@@ -54,14 +55,16 @@ def is_manifest(path: str) -> bool:
 def patch_fits(plan: Plan, patch: Patch, policy: Policy) -> Verdict:
     """Gate 4: allowed when the patch holds every step of the plan and nothing else, within its size and the policy.
 
-    The policy's forbidden paths bind the tests beside a touched file as well, which no plan names.
+    The policy's forbidden paths bind the tests beside a touched file as well, which no plan names. It takes a time in
+    proportion to plan and patch.
     """
     if patch.base_commit != plan.base_commit:
         return Refused("The change was made on another commit than the plan's.")
     if not patch.changes:
         return Refused("The change is empty.")
-    verdicts = [_change_allowed(change, plan, policy) for change in patch.changes]
-    verdicts += [_carried_out(step, patch) for step in plan.file_steps()]
+    asked, made = _Asked.of(plan), _Made.of(patch)
+    verdicts = [_change_allowed(change, plan, asked, policy) for change in patch.changes]
+    verdicts += [_carried_out(step, made) for step in plan.file_steps()]
     verdicts += [
         _at_most("files", len(patch.changes), plan.budget.files),
         _at_most("changed lines", patch.changed_lines, plan.budget.lines),
@@ -71,7 +74,8 @@ def patch_fits(plan: Plan, patch: Patch, policy: Policy) -> Verdict:
 
 def beyond_plan(plan: Plan, patch: Patch) -> tuple[str, ...]:
     """The changed files that the plan does not name: tests beside a touched file, which the reviewer is told of."""
-    return tuple(change.path for change in patch.changes if change.path not in plan.paths())
+    named = plan.paths()
+    return tuple(change.path for change in patch.changes if change.path not in named)
 
 
 def _path_allowed(path: str, plan: Plan, policy: Policy) -> Verdict:
@@ -98,53 +102,90 @@ def _at_most(what: str, asked: int, most: int) -> Verdict:
     return Allowed() if asked <= most else Refused(f"{asked} {what} are more than the {most} allowed.")
 
 
-def _change_allowed(change: FileChange, plan: Plan, policy: Policy) -> Verdict:
+_Act = tuple[str, str | None, str]
+"""A kind of change, where a moved file was, and the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What a plan asks for, to be looked up."""
+
+    acts: frozenset[_Act]
+    named: frozenset[str]
+    beside: Beside
+    by_rule: bool
+
+    @classmethod
+    def of(cls, plan: Plan) -> "_Asked":
+        acts = frozenset(_act_of(step) for step in plan.file_steps())
+        return cls(acts, plan.paths(), Beside.of(plan.paths()), plan.rule is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What a patch holds, to be looked up."""
+
+    acts: frozenset[_Act]
+    by_path: Mapping[str, FileChange]
+    idle: frozenset[int]
+    """The steps for which there was nothing to do."""
+
+    @classmethod
+    def of(cls, patch: Patch) -> "_Made":
+        acts = frozenset((change.kind, change.old_path, change.path) for change in patch.changes)
+        idle = frozenset(one.step for one in patch.steps if one.nothing_to_do)
+        return cls(acts, {change.path: change for change in patch.changes}, idle)
+
+
+def _act_of(step: FileStep) -> _Act:
+    match step:
+        case ChangeFile() | CreateFile() | DeleteFile():
+            return step.kind, None, step.path
+        case MoveFile():
+            return step.kind, step.path, step.to
+
+
+def _change_allowed(change: FileChange, plan: Plan, asked: _Asked, policy: Policy) -> Verdict:
     paths = [change.path] + ([change.old_path] if change.old_path else [])
     for path in paths:
         allowed = _path_allowed(path, plan, policy)
         if isinstance(allowed, Refused):
             return allowed
-        if not in_scope(plan, path):
+        if path not in asked.named and not asked.beside.holds(path):
             return Refused(f"The change touches {shown(path)}, which the plan does not name.")
-    if any(_is_by(step, change) for step in plan.file_steps()):
+    if (change.kind, change.old_path, change.path) in asked.acts:
         return Allowed()
-    if plan.rule is None and change.kind in ("change", "create") and _is_sibling_test(change.path, plan):
-        return Allowed()
+    is_sibling = change.path not in asked.named and asked.beside.holds(change.path)
+    if not asked.by_rule and change.kind in ("change", "create") and is_sibling:
+        return _visible(change)
     return Refused(f"The plan does not say to {change.kind} {shown(change.path)}.")
 
 
-def _is_by(step: FileStep, change: FileChange) -> bool:
-    match step:
-        case ChangeFile():
-            return change.kind == "change" and change.path == step.path
-        case CreateFile():
-            return change.kind == "create" and change.path == step.path
-        case DeleteFile():
-            return change.kind == "delete" and change.path == step.path
-        case MoveFile():
-            return change.kind == "move" and (change.old_path, change.path) == (step.path, step.to)
+def _visible(change: FileChange) -> Verdict:
+    """Nobody sees an ignored file in his own tree, so one that the plan does not name is not planted."""
+    if not change.ignored_by:
+        return Allowed()
+    return Refused(
+        f"The change would {change.kind} {shown(change.path)}, which git ignores (`{change.ignored_by}`) and the plan "
+        "does not name."
+    )
 
 
-def _is_sibling_test(path: str, plan: Plan) -> bool:
-    name = path.rsplit("/", 1)[-1]
-    return path not in plan.paths() and any(name in sibling_tests(touched) for touched in plan.paths())
-
-
-def _carried_out(step: FileStep, patch: Patch) -> Verdict:
+def _carried_out(step: FileStep, made: _Made) -> Verdict:
     if isinstance(step, ChangeFile) and step.rule is not None:
-        return _as_the_rule_says(step, step.rule, patch)
-    if any(one.step == step.id and one.nothing_to_do for one in patch.steps):
+        return _as_the_rule_says(step, step.rule, made)
+    if step.id in made.idle:
         return Allowed()
     # A file that a step creates or moves may be changed by a later step: then the later step left no change of its own.
-    by_other = isinstance(step, ChangeFile) and any(change.path == step.path for change in patch.changes)
-    if by_other or any(_is_by(step, change) for change in patch.changes):
+    by_other = isinstance(step, ChangeFile) and step.path in made.by_path
+    if by_other or _act_of(step) in made.acts:
         return Allowed()
     return Refused(f"Step {step.id} left no change in {shown(step.path)}.")
 
 
-def _as_the_rule_says(step: ChangeFile, use: RuleUse, patch: Patch) -> Verdict:
+def _as_the_rule_says(step: ChangeFile, use: RuleUse, made: _Made) -> Verdict:
     """The whole file, byte for byte, is what the plan's rule made of it when the plan was made."""
-    made = [change for change in patch.changes if change.path == step.path]
-    if len(made) == 1 and made[0].content_ref == use.result:
+    change = made.by_path.get(step.path)
+    if change is not None and change.content_ref == use.result:
         return Allowed()
     return Refused(f"Step {step.id} made something else of {shown(step.path)} than the plan lists.")

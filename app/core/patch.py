@@ -43,6 +43,8 @@ class FileChange(BaseModel):
     old_path: SafePath | None = None
     added_lines: Annotated[int, Field(ge=0)] = 0
     removed_lines: Annotated[int, Field(ge=0)] = 0
+    ignored_by: Annotated[str, Field(max_length=300)] = ""
+    """The line of an ignore file by which git does not see this file, where it is new at its path."""
 
     @model_validator(mode="after")
     def _fits_its_kind(self) -> Self:

@@ -5,7 +5,8 @@ and None by default, so that older plans keep their digests; a new shape is a ne
 """
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Literal
 
@@ -343,6 +344,28 @@ def sibling_tests(path: str) -> frozenset[str]:
     return frozenset(f"{form}.{ending}" for form in forms)
 
 
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """The tests beside some touched files, by name, to be looked up."""
+
+    folders: Mapping[str, frozenset[str]]
+    """By the name of a test, the folders of the files that it stands beside."""
+
+    @classmethod
+    def of(cls, touched: Iterable[str]) -> "Beside":
+        folders: dict[str, set[str]] = {}
+        for path in touched:
+            for name in sibling_tests(path):
+                folders.setdefault(name, set()).add(path.rpartition("/")[0])
+        return cls({name: frozenset(places) for name, places in folders.items()})
+
+    def holds(self, path: str) -> bool:
+        """True when `path` is a test beside one of the touched files."""
+        folder, _, name = path.rpartition("/")
+        places = self.folders.get(name, frozenset())
+        return folder in places or (bool(places) and not set(folder.split("/")).isdisjoint(TEST_FOLDERS))
+
+
 def in_scope(plan: Plan, path: str) -> bool:
     """True when the plan names `path`, or it is a test beside a file that the plan touches."""
     return path in plan.paths() or stands_beside(path, plan.paths())
@@ -350,6 +373,4 @@ def in_scope(plan: Plan, path: str) -> bool:
 
 def stands_beside(path: str, touched: Iterable[str]) -> bool:
     """True when `path` is a test beside one of the touched files."""
-    folder, _, name = path.rpartition("/")
-    among_tests = not set(folder.split("/")).isdisjoint(TEST_FOLDERS)
-    return any(name in sibling_tests(one) and (among_tests or folder == one.rpartition("/")[0]) for one in touched)
+    return Beside.of(touched).holds(path)

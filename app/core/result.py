@@ -1,9 +1,11 @@
 """Gate 4, whole: whether what was made may leave the box. The patch, its steps, its checks and its review. Pure."""
 
+from dataclasses import dataclass
+
 from app.core.fit import patch_fits, policy_allows
 from app.core.patch import FileChange, Patch, StepChanges
 from app.core.paths import shown
-from app.core.plan import FileStep, MoveFile, Plan, in_scope
+from app.core.plan import Beside, FileStep, MoveFile, Plan
 from app.core.policy import Policy
 from app.core.report import Report, plan_shown, review_allows
 from app.core.verdict import Allowed, Refused, Verdict, all_of
@@ -31,7 +33,8 @@ def steps_fit(plan: Plan, patch: Patch, policy: Policy) -> Verdict:
     if told != [step.id for step in plan.file_steps()] or [one.step for one in patch.steps[: len(told)]] != told:
         return Refused("What was told as done, step by step, is not the steps of the plan in their order.")
     steps = {step.id: step for step in plan.file_steps()}
-    verdicts = [_within(one, steps.get(one.step), plan, policy) for one in patch.steps]
+    reach = _Reach(plan.paths(), Beside.of(plan.paths()))
+    verdicts = [_within(one, steps.get(one.step), plan, reach, policy) for one in patch.steps]
     return all_of(*verdicts, _come_to(patch))
 
 
@@ -40,11 +43,20 @@ def own_paths(step: FileStep) -> frozenset[str]:
     return frozenset({step.path, step.to} if isinstance(step, MoveFile) else {step.path})
 
 
-def _within(told: StepChanges, step: FileStep | None, plan: Plan, policy: Policy) -> Verdict:
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """What a plan names, and what stands beside it."""
+
+    named: frozenset[str]
+    beside: Beside
+
+
+def _within(told: StepChanges, step: FileStep | None, plan: Plan, reach: _Reach, policy: Policy) -> Verdict:
     what = f"Step {told.step}" if step is not None else f"Repair {told.repair}"
+    own = reach.named if step is None else own_paths(step)
     for change in told.changes:
-        beside = change.path not in plan.paths() and in_scope(plan, change.path)
-        mine = change.path in (plan.paths() if step is None else own_paths(step))
+        mine = change.path in own
+        beside = change.path not in reach.named and reach.beside.holds(change.path)
         if not (mine or beside):
             return Refused(f"{what} touched {shown(change.path)}, which is not its own.")
         allowed = policy_allows(change.path, plan, policy)

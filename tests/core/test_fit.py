@@ -393,3 +393,13 @@ def test_forbidden_paths_bind_the_tests_beside_a_file_as_well() -> None:
 def test_what_the_plan_does_not_name_is_told() -> None:
     assert beyond_plan(plan(), patch(*WHOLE)) == ()
     assert beyond_plan(plan(), patch(*WHOLE, change("src/test_sizes.py", "create"))) == ("src/test_sizes.py",)
+
+
+def test_a_new_file_that_git_ignores_is_the_plans_own_or_is_refused() -> None:
+    beside = change("src/test_sizes.py", "create", ignored_by="test_*")
+    refused = patch_fits(plan(), patch(*WHOLE, beside), Policy())
+    assert isinstance(refused, Refused)
+    assert "src/test_sizes.py, which git ignores (`test_*`) and the plan does not name" in refused.reason
+    named = plan(steps=[*STEPS, step(3, "create", "build/made.py")])
+    made = change("build/made.py", "create", ignored_by="build/")
+    assert patch_fits(named, patch(*WHOLE, made), Policy()) == Allowed()

@@ -17,6 +17,7 @@ from worker.belts.reviewing import review
 from worker.model.conversation import Limits
 from worker.repo.difference import file_changes, unified_diff
 from worker.repo.edits import EditedFile
+from worker.repo.ignoring import ignored_among
 from worker.repo.secrets import no_secrets
 from worker.repo.tools import ReadTools
 
@@ -100,6 +101,11 @@ class _Ending:
     def _report(self, patch: Patch, runs: tuple[CheckRun, ...]) -> Report:
         beyond = beyond_plan(self.plan, patch)
         besides = [f"`{path}` was changed as a test beside a file of the plan." for path in beyond]
+        besides += [
+            f"`{change.path}` is new, and git ignores it (`{change.ignored_by}`): the plan asks for it all the same."
+            for change in patch.changes
+            if change.ignored_by
+        ]
         report = report_of(self.walk, self.bench, runs)
         return report.model_copy(update={"notes": (*report.notes, *besides)})
 
@@ -143,7 +149,10 @@ def _with_work(report: Report | None, walk: Walk, bench: Bench) -> Report:
 
 def _patch(plan: Plan, walk: Walk, bench: Bench) -> Patch:
     changes = file_changes(bench.snapshot, walk.overlay.changes(), bench.keep)
-    return Patch(base_commit=plan.base_commit, changes=changes, steps=tuple(walk.kept))
+    new = [change.path for change in changes if change.kind in ("create", "move")]
+    ignored = ignored_among(bench.snapshot.git, walk.overlay, new)
+    told = tuple(change.model_copy(update={"ignored_by": ignored.get(change.path, "")}) for change in changes)
+    return Patch(base_commit=plan.base_commit, changes=told, steps=tuple(walk.kept))
 
 
 def _clean(walk: Walk) -> Verdict:
