@@ -37,6 +37,9 @@ class _OneFile:
     def is_folder(self, path: str) -> bool:
         return self.path.startswith(path + "/")
 
+    def paths(self) -> tuple[str, ...]:
+        return (self.path,)
+
     def read(self, path: str) -> bytes:
         if path != self.path:
             raise KeyError(path)

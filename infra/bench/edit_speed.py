@@ -27,6 +27,9 @@ class _OneFile:
     def is_folder(self, path: str) -> bool:
         return False
 
+    def paths(self) -> tuple[str, ...]:
+        return (_PATH,)
+
     def read(self, path: str) -> bytes:
         return self.content
 

@@ -91,16 +91,17 @@ def test_a_text_that_stands_twice_is_not_replaced_anywhere(make_story: Making) -
 
 
 def test_the_executable_bit_stays_and_a_new_file_has_none(make_story: Making) -> None:
-    """Case ED-03."""
+    """Case ED-03. The new file is one that git ignores: the plan asks for it, and the draft tells."""
     new = step(2, "scripts/new.sh", kind="create")
     first = stepping(1, replace("scripts/run.sh", "one", "two"))
     second = stepping(2, ("create_file", {"path": "scripts/new.sh", "content": "#!/bin/sh\n"}))
-    files = FILES | {"scripts/run.sh*": "#!/bin/sh\necho one\n"}
+    files = FILES | {"scripts/run.sh*": "#!/bin/sh\necho one\n", ".gitignore": "new.*\n"}
     story = make_story(script(documentation(step(1, "scripts/run.sh"), new), first, second), files)
     approved(story)
     modes = story.control.branch_modes(REPO, story.draft()["head"]["ref"])
     assert (modes["scripts/run.sh"], modes["scripts/new.sh"]) == ("100755", "100644")
     assert "old mode" not in story.draft()["diff"]
+    assert "scripts/new.sh` is new, and git ignores it (`new.*`)" in story.draft()["body"].replace("\\", "")
     story.ends(Published)
 
 

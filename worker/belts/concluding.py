@@ -20,6 +20,7 @@ from worker.repo.edits import EditedFile
 from worker.repo.ignoring import ignored_among
 from worker.repo.secrets import no_secrets
 from worker.repo.tools import ReadTools
+from worker.repo.twins import no_twins
 
 
 def conclude(plan: Plan, walk: Walk, bench: Bench, before: tuple[CheckRun, ...], meter: Meter) -> Made | Stopped:
@@ -72,7 +73,12 @@ class _Ending:
         patch = _patch(self.plan, self.walk, self.bench)
         report = self._report(patch, (*self.before, *shown))
         policy = self.bench.policy
-        fits = all_of(patch_fits(self.plan, patch, policy), steps_fit(self.plan, patch, policy), _clean(self.walk))
+        fits = all_of(
+            patch_fits(self.plan, patch, policy),
+            steps_fit(self.plan, patch, policy),
+            _clean(self.walk),
+            no_twins(self.walk.overlay.paths(), _new(patch)),
+        )
         if isinstance(fits, Refused):
             return Stopped(fits, report), None
         checked = plan_shown(self.plan, report, policy)
@@ -149,10 +155,15 @@ def _with_work(report: Report | None, walk: Walk, bench: Bench) -> Report:
 
 def _patch(plan: Plan, walk: Walk, bench: Bench) -> Patch:
     changes = file_changes(bench.snapshot, walk.overlay.changes(), bench.keep)
-    new = [change.path for change in changes if change.kind in ("create", "move")]
-    ignored = ignored_among(bench.snapshot.git, walk.overlay, new)
+    patch = Patch(base_commit=plan.base_commit, changes=changes, steps=tuple(walk.kept))
+    ignored = ignored_among(bench.snapshot.git, walk.overlay, _new(patch))
     told = tuple(change.model_copy(update={"ignored_by": ignored.get(change.path, "")}) for change in changes)
-    return Patch(base_commit=plan.base_commit, changes=told, steps=tuple(walk.kept))
+    return patch.model_copy(update={"changes": told})
+
+
+def _new(patch: Patch) -> tuple[str, ...]:
+    """The paths at which nothing was before."""
+    return tuple(change.path for change in patch.changes if change.kind in ("create", "move"))
 
 
 def _clean(walk: Walk) -> Verdict:

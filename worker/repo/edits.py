@@ -80,6 +80,11 @@ class Layered:
         new = any(held is not None and name.startswith(below) for name, held in self._layer.items())
         return new or self._base.is_folder(path)
 
+    def paths(self) -> Iterable[str]:
+        """Every path in it, those of the layer last."""
+        yield from (path for path in self._base.paths() if path not in self._layer)
+        yield from (path for path, held in self._layer.items() if held is not None)
+
     def read(self, path: str) -> bytes:
         if path not in self._layer:
             return self._base.read(path)

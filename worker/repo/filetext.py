@@ -21,15 +21,25 @@ class Splice:
 
 @dataclass(frozen=True, slots=True)
 class FileText:
-    """A decoded file. `raw` has no byte order mark and keeps its own line ends."""
+    """A decoded file. `raw` has no byte order mark and keeps its own line ends.
+
+    Where it has CR and no LF at all, each CR ends a line; else a lone CR is an ordinary character.
+    """
 
     raw: str
     mark: bool
 
     @property
     def plain(self) -> str:
-        """The text with LF line ends, as models read and write it. A lone CR is an ordinary character."""
+        """The text with LF line ends, as models read and write it."""
+        if self.ends_in_returns:
+            return self.raw.replace("\r", "\n")
         return self.raw.replace("\r\n", "\n") if "\r" in self.raw else self.raw
+
+    @property
+    def ends_in_returns(self) -> bool:
+        """True where lines end in CR alone."""
+        return ends_in_returns(self.raw)
 
     def encoded(self) -> bytes:
         """The file's bytes. Raises UnicodeEncodeError for a text that is none."""
@@ -41,6 +51,8 @@ class FileText:
         Every other line keeps its bytes. A line that takes another's place takes its line end as well, a further one
         the file's prevailing one. The file ends as it did: with a last newline, or without.
         """
+        if self.ends_in_returns:
+            return FileText(FileText(self.plain, self.mark).spliced(splices).raw.replace("\n", "\r"), self.mark)
         lines = self.raw.split("\n")
         ended = not lines[-1]
         if ended:
@@ -80,6 +92,11 @@ def decode(path: str, content: bytes) -> FileText | Refused:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         return Refused(f"{shown(path)} is not UTF-8 (line {line}); its encoding is not guessed.")
+
+
+def ends_in_returns(raw: str) -> bool:
+    """True for a text with CR and no LF, as an old system wrote it: its lines end in CR alone."""
+    return "\r" in raw and "\n" not in raw
 
 
 def prevailing_ending(raw: str) -> str:

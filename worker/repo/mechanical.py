@@ -117,7 +117,8 @@ def _batches(
         if isinstance(rule, LiteralRule) and rule.pattern.splitlines()[0].encode() not in content:
             continue
         text = decode(entry.path, content)
-        if isinstance(text, Refused) or text.raw.count("\r\n") not in (0, text.raw.count("\n")):
+        mixed = not isinstance(text, Refused) and text.raw.count("\r\n") not in (0, text.raw.count("\n"))
+        if isinstance(text, Refused) or mixed or text.ends_in_returns:
             left_out.append(entry.path)
             continue
         batch[entry.path] = text

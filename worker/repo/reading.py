@@ -12,6 +12,7 @@ from typing import Protocol
 from app.core.paths import shown
 from app.core.plan import made_visible
 from app.core.verdict import Allowed, Refused, Verdict
+from worker.repo.filetext import ends_in_returns
 from worker.repo.git import GitError
 from worker.repo.searching import Edited, Found, Hit, Query, Searchable, SearchRefused, search_edited
 from worker.repo.snapshot import TooLarge
@@ -215,7 +216,8 @@ def text_of(tree: Tree, path: str) -> str | Refused:
         return Refused(f"{told_path(path)} is a link to {target} (not followed).")
     if b"\0" in content[:8_000]:
         return Refused(f"{told_path(path)} is a binary file of {len(content):,} bytes.")
-    return content.decode("utf-8", "replace")
+    text = content.decode("utf-8", "replace")
+    return text.replace("\r", "\n") if ends_in_returns(text) else text
 
 
 def lines_of(text: str) -> list[str]:

@@ -94,6 +94,9 @@ class Snapshot:
     def is_folder(self, path: str) -> bool:
         return path in self._folders
 
+    def paths(self) -> Iterable[str]:
+        return self._entries
+
     def list(self, prefix: str = "", glob: str = "") -> tuple[Entry, ...]:
         """The entries below a folder (or the one file so named) whose path fits the glob.
 

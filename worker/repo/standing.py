@@ -2,7 +2,9 @@
 
 from app.core.lint import Code, Fault
 from app.core.plan import Plan
+from app.core.verdict import Allowed, Refused, Verdict
 from worker.repo.tree import Tree
+from worker.repo.twins import no_twins
 
 
 def step_faults(plan: Plan, tree: Tree) -> list[Fault]:
@@ -25,7 +27,19 @@ def step_faults(plan: Plan, tree: Tree) -> list[Fault]:
             ]
         if step.kind == "move" and (tree.entry(step.to) is not None or tree.is_folder(step.to)):
             faults.append(f"Step {step.id} moves to {step.to}, which exists already.")
+    twins = _twins(plan, tree)
+    faults += [str(twins)] if isinstance(twins, Refused) else []
     return [Fault(Code.PATH, words) for words in faults]
+
+
+def _twins(plan: Plan, tree: Tree) -> Verdict:
+    """What the steps make beside what they leave. A file that only gets another case stands beside nothing."""
+    steps = plan.file_steps()
+    new = {step.to if step.kind == "move" else step.path for step in steps if step.kind in ("create", "move")}
+    if not new:
+        return Allowed()
+    gone = {step.path for step in steps if step.kind in ("delete", "move")}
+    return no_twins((path for path in tree.paths() if path not in gone), new)
 
 
 def _not_folders(path: str, tree: Tree) -> list[str]:

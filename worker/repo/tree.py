@@ -1,5 +1,6 @@
 """What a readable tree of files is, whether it is a commit or an overlay with edits on it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
 
@@ -40,6 +41,10 @@ class Tree(Protocol):
 
     def is_folder(self, path: str) -> bool:
         """True when files lie below this path."""
+        ...
+
+    def paths(self) -> Iterable[str]:
+        """Every path of a file, link or submodule in it."""
         ...
 
     def read(self, path: str) -> bytes:

@@ -2,7 +2,7 @@ import base64
 import os
 import subprocess
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -30,6 +30,9 @@ class TreeInMemory:
 
     def is_folder(self, path: str) -> bool:
         return any(name.startswith(path + "/") for name in self.files)
+
+    def paths(self) -> Iterable[str]:
+        return self.files
 
     def read(self, path: str) -> bytes:
         return self.files[path]

@@ -390,7 +390,22 @@ def test_an_exact_edit_changes_nothing_outside_its_lines_and_nothing_about_the_e
             stays = stays.rstrip("\r\n")
         assert text.startswith(stays)
         assert behind <= 1 or text.split("\n")[-behind + 1 :] == raw.split("\n")[-behind + 1 :]
-    assert not text or text.endswith("\n") == raw.endswith("\n")
+    # A blank line before a last one that is gone is the last now, and stays as it was.
+    assert not text or text.endswith("\n") == raw.endswith("\n") or raw.startswith(text)
+
+
+@settings(max_examples=60, deadline=None)
+@given(raw=texts(), start=st.integers(0, 6), count=st.integers(1, 3), new=st.lists(LINE, max_size=3))
+def test_a_file_whose_lines_end_in_returns_alone_is_edited_as_any_other(tree_of, raw, start, count, new):
+    plain = raw.replace("\r\n", "\n")
+    old = "".join(line + "\n" for line in plain.split("\n")[start : start + count])
+    wanted = "".join(line + "\n" for line in new)
+    with_feeds = edited(tree_of, plain.encode(), old, wanted)
+    with_returns = edited(tree_of, plain.replace("\n", "\r").encode(), old, wanted)
+    if isinstance(with_feeds, Refused):
+        assert isinstance(with_returns, Refused) and with_returns.reason == with_feeds.reason
+    else:
+        assert with_returns == with_feeds.replace(b"\n", b"\r")
 
 
 PATHS = st.sampled_from(["a", "b", "c/d", "e"])

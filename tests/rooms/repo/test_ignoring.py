@@ -11,8 +11,8 @@ FILES = {".gitignore": RULES, "a.py": b"a\n", "lib/.gitignore": b"*.tmp\n!/build
 def test_the_line_that_hides_a_file_is_told_with_it(snapshot_of):
     tree = snapshot_of(FILES)
     asked = (
-        "new.log", "keep.log", "build/x/y.py", "lib/build/x.py", "lib/x.tmp", "x.tmp", "#odd", "cache/a b\n.py", ":(top)x.log",
-        "ok.py",
+        "new.log", "keep.log", "build/x/y.py", "lib/build/x.py", "lib/x.tmp", "x.tmp", "#odd", "cache/a b\n.py",
+        ":(top)x.log", "ok.py",
     )  # fmt: skip
     found = ignored_among(tree.git, tree, asked)
     assert found == {
