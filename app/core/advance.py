@@ -23,6 +23,7 @@ from app.core.facts import (
     ExecutionHeld,
     Expired,
     Fact,
+    Happened,
     InputNeeded,
     IssueChanged,
     IssueEnded,
@@ -118,6 +119,8 @@ def advance(state: State | None, fact: Fact) -> Advanced | Refused:
         if isinstance(fact, Labelled):
             return _advanced(asking.opened(fact))
         return Refused(f"A run begins with a label, not with {fact.kind}.")
+    if _is_of_before(state, fact):
+        return Refused("It happened before the label was set for this run.")
     transition = TRANSITIONS.get((type(state), type(fact)))
     if transition is None:
         return Refused(f"A run that is {state.name} has no use for {fact.kind}.")
@@ -136,6 +139,13 @@ def replay(facts: Iterable[Fact]) -> State | None:
             raise ValueError(f"the log does not follow: {outcome}")
         state = outcome.state
     return state
+
+
+def _is_of_before(state: State, fact: Fact) -> bool:
+    """Deliveries come late and in any order (github-facts 23, 24): an earlier run's news are none of this one's."""
+    since = state.request.labelled_at
+    happened = fact.happened_at if isinstance(fact, Happened) else None
+    return happened is not None and since is not None and happened < since
 
 
 def _advanced(move: Move) -> Advanced:

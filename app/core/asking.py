@@ -7,7 +7,7 @@ from app.core import facts as f
 from app.core.command import steps_of
 from app.core.digest import text_digest
 from app.core.effects import Execute, LookUpAuthority, Purpose, React, ReplyTopic, SourceKind
-from app.core.move import Move, Stay, closed, draft, execute_key, kept, refusal, reply, status
+from app.core.move import Move, Stay, closed, draft, execute_key, is_well_before, kept, refusal, reply, status
 from app.core.run import (
     Approved,
     Built,
@@ -55,6 +55,10 @@ def labelled_again(state: State, fact: f.LabelledAgain) -> Move:
     }[state.name]
     note = Refused(where, "`/cancel` ends this run; after that the label starts a new one.")
     key = f"again:{state.name}:v{state.last_version}"
+    if fact.happened_at is not None:
+        # That the label was taken off before this says nothing any more.
+        request = state.request.model_copy(update={"labelled_at": fact.happened_at})
+        state = state.model_copy(update={"request": request})
     return Move(state, (reply(key, ReplyTopic.NOTE, fact.person, note),))
 
 
@@ -91,6 +95,10 @@ def authority_found(state: State, found: f.AuthorityFound) -> Move | Stay:
 def _label_decided(state: Wanted, found: f.AuthorityFound) -> Move | Stay:
     if state.allowed:
         return Stay("The label was decided already.")
+    if found.source_found is not f.Found.AS_WRITTEN:
+        # That it was taken off may have been told before that it was set (github-facts 23).
+        gone = Refused("The label is not on the issue any more.", NEW_RUN)
+        return closed(state, ClosedReason.CANCELLED, gone, policy=found.policy)
     verdict = gate.may_label(found)
     if isinstance(verdict, Refused):
         return closed(state, ClosedReason.NOT_ALLOWED, verdict, policy=found.policy)
@@ -263,6 +271,8 @@ def answered(state: NeedsInput, fact: f.Answered) -> Move | Stay:
     """Only the issue's author was asked."""
     if state.request.author is None or fact.person.id != state.request.author.id:
         return Stay("The question was to the issue's author.")
+    if is_well_before(fact.happened_at, state.asked_at):
+        return Stay("The comment is older than the question.")
     return _answer_taken(state, fact.comment_id)
 
 

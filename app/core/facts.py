@@ -21,21 +21,28 @@ class _Fact(Part):
     at: datetime
 
 
-class Labelled(_Fact):
+class Happened(_Fact):
+    """What people did on an issue, as a delivery told it, or our own looking."""
+
+    happened_at: datetime | None = None
+    """When, by GitHub's clock, where that was said: deliveries come late and in any order."""
+
+
+class Labelled(Happened):
     """Somebody set the trigger label; this opens a run."""
 
     kind: Literal["labelled"] = "labelled"
     request: Request
 
 
-class LabelledAgain(_Fact):
+class LabelledAgain(Happened):
     """The trigger label was set once more while a run was open."""
 
     kind: Literal["labelled_again"] = "labelled_again"
     person: Person | None
 
 
-class LabelRemoved(_Fact):
+class LabelRemoved(Happened):
     """The trigger label was taken off the issue, or deleted from the repository."""
 
     kind: Literal["label_removed"] = "label_removed"
@@ -47,7 +54,7 @@ class LabelRemoved(_Fact):
     label_id: int | None = None
 
 
-class IssueChanged(_Fact):
+class IssueChanged(Happened):
     """Title or description of the issue were edited."""
 
     kind: Literal["issue_changed"] = "issue_changed"
@@ -63,7 +70,7 @@ class IssueEnd(StrEnum):
     TRANSFERRED = "transferred"
 
 
-class IssueEnded(_Fact):
+class IssueEnded(Happened):
     """The issue was closed, deleted or moved away."""
 
     kind: Literal["issue_ended"] = "issue_ended"
@@ -78,7 +85,7 @@ class RepositoryEnded(_Fact):
     how: str
 
 
-class CommandGiven(_Fact):
+class CommandGiven(Happened):
     """A person gave a command in a comment. It proves nothing before authority is found."""
 
     kind: Literal["command_given"] = "command_given"
@@ -89,7 +96,7 @@ class CommandGiven(_Fact):
     person: Person
 
 
-class CommandUnclear(_Fact):
+class CommandUnclear(Happened):
     """A comment that is almost a command, or several at once."""
 
     kind: Literal["command_unclear"] = "command_unclear"
@@ -122,7 +129,7 @@ class PlanCommentChanged(_Fact):
     """The steps whose box is not ticked."""
 
 
-class Answered(_Fact):
+class Answered(Happened):
     """The issue's author wrote a comment while the planner waits for an answer."""
 
     kind: Literal["answered"] = "answered"

@@ -1,7 +1,7 @@
 """What the moves share: where a run stands afterwards, and the few ways of owing something."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from app.core.budget import Spent
@@ -25,6 +25,15 @@ class Stay:
     """The fact says nothing new here; it is not recorded."""
 
     because: str
+
+
+CLOCKS_DIFFER = timedelta(minutes=5)
+"""By how much GitHub's clock and ours may differ before what one says is compared with the other."""
+
+
+def is_well_before(theirs: datetime | None, ours: datetime | None) -> bool:
+    """True where something on GitHub happened before something here, however the clocks differ."""
+    return theirs is not None and ours is not None and theirs < ours - CLOCKS_DIFFER
 
 
 def kept(state: State) -> dict[str, Any]:

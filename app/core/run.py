@@ -38,6 +38,8 @@ class Request(Part):
     """What stood behind the colon of the label, if anything; the policy maps it to a template."""
     author: Person | None
     labeller: Person | None
+    labelled_at: datetime | None = None
+    """When the label was set last, by GitHub's clock; None where that is not known."""
 
 
 class PlanPart(Part):
@@ -226,6 +228,7 @@ class NeedsInput(_State):
 
     name: Literal["needs_input"] = "needs_input"
     question: str
+    asked_at: datetime | None = None
 
 
 class Proposed(_State):

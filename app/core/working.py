@@ -13,6 +13,7 @@ from app.core.move import (
     closed,
     draft,
     execute_key,
+    is_well_before,
     kept,
     moment,
     open_key,
@@ -68,6 +69,8 @@ def issue_changed_under_offer(state: Proposed, fact: f.IssueChanged) -> Move | S
 def issue_changed_after_approval(state: Approved, fact: f.IssueChanged) -> Move | Stay:
     if fact.issue_digest == state.approval.issue_digest:
         return Stay("The issue reads as it did.")
+    if is_well_before(fact.happened_at, state.approval.approved_at):
+        return Stay("It was read again for the approval, later than this edit.")
     words = Refused(
         "The issue was edited after the approval, so the approval no longer stands.",
         "`/revise` asks for a plan of the new text.",
@@ -181,7 +184,8 @@ def input_needed(state: Wanted | Proposed, fact: f.InputNeeded) -> Move | Stay:
         return unasked
     kept = with_cost(state, fact.spent) | {"last_version": state.last_version + 1}
     question = reply(f"question:{fact.version}", ReplyTopic.QUESTION, state.request.author, Refused(fact.question))
-    return Move(NeedsInput(**kept, question=fact.question), (question, status(f"question:{fact.version}")))
+    after = NeedsInput(**kept, question=fact.question, asked_at=fact.at)
+    return Move(after, (question, status(f"question:{fact.version}")))
 
 
 def said(state: State, fact: f.Said) -> Move | Stay:

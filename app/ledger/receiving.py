@@ -122,7 +122,7 @@ class Receiving(OnDatabase):
                 living = locked(connection, id, guid)
                 # It may have ended while its lock was waited for: then there is room for a new one.
                 if living is not None and not isinstance(living.state, Closed):
-                    again = LabelledAgain(at=fact.at, person=request.labeller)
+                    again = LabelledAgain(at=fact.at, happened_at=fact.happened_at, person=request.labeller)
                     return self._taken_by_all(connection, [living], again)
             if (opened := self._opened(connection, guid, fact)) is not None:
                 outcome = f"opened run {opened.id}"

@@ -26,6 +26,7 @@ from app.web.reading import (
     Understood,
     WhichLabels,
     about_issue,
+    moment_of,
     person_of,
     shown,
     snapshot_of,
@@ -130,13 +131,19 @@ def _issue_edited(reading: Reading) -> Understood:
         return NO_ISSUE
     if changes is not None and not changes.keys() & {"title", "body"}:
         return Ignored("neither title nor description changed")
-    changed = f.IssueChanged(at=reading.now, issue_digest=snapshot_of(issue).digest(), person=reading.sender)
+    changed = f.IssueChanged(
+        at=reading.now,
+        happened_at=reading.issue_changed_at,
+        issue_digest=snapshot_of(issue).digest(),
+        person=reading.sender,
+    )
     return about_issue(reading, changed)
 
 
 def _issue_ended(how: f.IssueEnd) -> Callable[[Reading], Understood]:
     def read(reading: Reading) -> Understood:
-        return about_issue(reading, f.IssueEnded(at=reading.now, how=how, person=reading.sender))
+        fact = f.IssueEnded(at=reading.now, happened_at=reading.issue_changed_at, how=how, person=reading.sender)
+        return about_issue(reading, fact)
 
     return read
 
@@ -156,12 +163,13 @@ def _comment_created(reading: Reading) -> Understood:
 
 
 def _spoken(reading: Reading, comment: Comment, writer: Person) -> Understood:
-    body, now, issue = comment.body or "", reading.now, reading.payload.issue
+    body, issue = comment.body or "", reading.payload.issue
     said = command.read(body)
     fact: f.Fact
+    when = {"at": reading.now, "happened_at": moment_of(comment.created_at)}
     if isinstance(said, command.Command):
         fact = f.CommandGiven(
-            at=now,
+            **when,
             verb=said.verb,
             argument=said.argument,
             comment_id=comment.id,
@@ -170,12 +178,12 @@ def _spoken(reading: Reading, comment: Comment, writer: Person) -> Understood:
         )
     elif isinstance(said, command.Misspelt):
         meant = said.form or f"/{said.meant}"
-        fact = f.CommandUnclear(at=now, written=said.written, meant=meant, comment_id=comment.id, person=writer)
+        fact = f.CommandUnclear(**when, written=said.written, meant=meant, comment_id=comment.id, person=writer)
     elif isinstance(said, command.Several):
         written, meant = " and ".join(said.written), " or ".join(said.written)
-        fact = f.CommandUnclear(at=now, written=written, meant=meant, comment_id=comment.id, person=writer)
+        fact = f.CommandUnclear(**when, written=written, meant=meant, comment_id=comment.id, person=writer)
     elif issue is not None and issue.user is not None and issue.user.id == writer.id:
-        fact = f.Answered(at=now, comment_id=comment.id, person=writer)
+        fact = f.Answered(**when, comment_id=comment.id, person=writer)
     else:
         return Ignored("the comment holds no command")
     return about_issue(reading, fact)

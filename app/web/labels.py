@@ -49,8 +49,9 @@ def labelled(reading: Reading) -> Understood:
         label_word=shown(reading.word_of(trigger) or ""),
         author=person_of(issue.user),
         labeller=reading.sender,
+        labelled_at=reading.issue_changed_at,
     )
-    fact = f.Labelled(at=reading.now, request=request)
+    fact = f.Labelled(at=reading.now, happened_at=reading.issue_changed_at, request=request)
     known = _trigger(reading, payload.label, trigger)
     return News(OnIssue(repository.id, issue.number), fact, reading.seen(), known)
 
@@ -74,7 +75,10 @@ def unlabelled(reading: Reading) -> Understood:
     if isinstance(asked, WhichLabels):
         return asked
     gone = payload.label is None
-    return about_issue(reading, f.LabelRemoved(at=reading.now, person=reading.sender, deleted=gone))
+    fact = f.LabelRemoved(
+        at=reading.now, happened_at=reading.issue_changed_at, person=reading.sender, deleted=gone
+    )
+    return about_issue(reading, fact)
 
 
 def archived(reading: Reading) -> Understood:

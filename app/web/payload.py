@@ -37,6 +37,7 @@ class Issue(msgspec.Struct, frozen=True, gc=False):
     state: str | None = None
     labels: list[Label] | None = None
     pull_request: There | None = None
+    updated_at: str | None = None
 
 
 class Comment(msgspec.Struct, frozen=True, gc=False):
@@ -44,6 +45,8 @@ class Comment(msgspec.Struct, frozen=True, gc=False):
     node_id: str | None = None
     body: str | None = None
     user: User | None = None
+    created_at: str | None = None
+    updated_at: str | None = None
 
 
 class Pull(msgspec.Struct, frozen=True, gc=False):

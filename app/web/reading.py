@@ -42,6 +42,11 @@ class Reading:
             return None
         return Seen(repository.id, repository.full_name, installation.id)
 
+    @property
+    def issue_changed_at(self) -> datetime | None:
+        """When what the delivery tells of the issue happened: nothing had changed it since when it was written."""
+        return moment_of(self.payload.issue.updated_at) if self.payload.issue else None
+
     def trigger(self, label: Label) -> str | None:
         """The name by which the label triggers: today's, or else the one under which it did so once."""
         once = (self.triggers or {}).get(label.id) if label.id is not None else None
@@ -60,6 +65,15 @@ def person_of(user: User | None) -> Person | None:
     if user is None or user.id is None or not user.login:
         return None
     return Person(id=user.id, login=user.login, is_bot=user.type == "Bot" or user.login.endswith("[bot]"))
+
+
+def moment_of(text: str | None) -> datetime | None:
+    """A time as GitHub writes it; None for whatever is none."""
+    try:
+        moment = datetime.fromisoformat(text or "")
+    except ValueError:
+        return None
+    return moment if moment.tzinfo is not None else None
 
 
 def shown(text: str) -> str:

@@ -263,3 +263,16 @@ def test_somebody_who_goes_on_misspelling_is_answered_once_for_each_plan(life: L
         assert not life.owes(Say), written
     hint("/revize", "/revise and your words")
     assert life.owes(Say)
+
+
+def test_a_label_that_is_gone_when_it_is_looked_at_starts_no_planning() -> None:
+    """That it was taken off may have been told before that it was set."""
+    life = Life()
+    life.tell(labelled())
+    look = LookUpAuthority(
+        key="authority:label", purpose=Purpose.LABEL, person=MIRA, source=SourceKind.LABEL, source_id=0
+    )
+    life.tell(found(look, life.now(), source_found=f.Found.DELETED))
+    assert isinstance(life.state, Closed) and life.state.reason is ClosedReason.CANCELLED
+    assert "not on the issue any more" in life.state.words
+    assert not life.owes(DraftPlan)

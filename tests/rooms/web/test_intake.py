@@ -210,6 +210,32 @@ def test_the_authors_words_are_an_answer_and_another_persons_are_nothing() -> No
     assert isinstance(read("issue_comment", commented("On 3.12.")), Ignored)
 
 
+@pytest.mark.parametrize(
+    ("written", "read_as"),
+    [
+        ("2026-03-04T05:06:07Z", NOW), ("2026-03-04T06:06:07+01:00", NOW), ("2026-03-04T05:06:07", None),
+        ("yesterday", None), ("", None), (None, None),
+    ],
+)  # fmt: skip
+def test_what_happened_keeps_githubs_own_time_of_it_where_that_is_one(
+    written: str | None, read_as: datetime | None
+) -> None:
+    issue = labeled()["issue"] | {"updated_at": written}
+    told = [
+        the_news("issues", labeled(issue=issue)),
+        the_news("issues", labeled(action="unlabeled", issue=issue | {"labels": []})),
+        the_news("issues", labeled(action="edited", issue=issue)),
+        the_news("issues", labeled(action="closed", issue=issue)),
+    ]
+    for body in ("/approve", "/aprove", "/approve\n\n/reject"):
+        payload = commented(body)
+        payload["comment"]["created_at"] = written
+        told.append(the_news("issue_comment", payload))
+    facts = [news.fact for news in told]
+    assert [fact.happened_at for fact in facts if isinstance(fact, f.Happened)] == [read_as] * 7
+    assert isinstance(facts[0], f.Labelled) and facts[0].request.labelled_at == read_as
+
+
 def test_nobody_commands_through_a_bot_a_stranger_an_edit_or_an_account_that_is_gone() -> None:
     by_bot = commented("/approve", sender=BOT)
     by_bot["comment"]["user"] = BOT
