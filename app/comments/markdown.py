@@ -2,6 +2,9 @@
 
 import re
 import unicodedata
+from dataclasses import dataclass, replace
+
+from app.core.unseen import without_unseen
 
 MAX_BODY = 60_000
 """Code points in one body. GitHub's own limit is 65,536 (github-facts 144)."""
@@ -24,7 +27,7 @@ def visible(text: str) -> str:
     """The text without terminal sequences, overwritten progress lines, control and invisible characters."""
     lines = _ESCAPES.sub("", text).replace("\r\n", "\n").split("\n")
     kept = "\n".join(line.rstrip("\r").rsplit("\r", 1)[-1] for line in lines)
-    return "".join(ch for ch in kept if ch in "\n\t" or unicodedata.category(ch) not in ("Cc", "Cf", "Cs", "Co"))
+    return "".join(ch for ch in without_unseen(kept) if unicodedata.category(ch) != "Co")
 
 
 def inline(text: str, limit: int = 1_000) -> str:
@@ -74,25 +77,60 @@ def cut_middle(text: str, limit: int) -> str:
 def split(body: str, limit: int = MAX_BODY) -> tuple[str, ...]:
     """The body in parts of at most `limit` code points, cut between lines.
 
-    A fenced block that is cut is closed at the end of its part and opened again in the next one, with the same
-    fence and language. A single line longer than a part is cut within the line.
+    What is open where it is cut, fenced blocks and folded parts (not folded into one another more than once), is closed
+    at the end of its part and opened again in the next one, with the same fence and language, or the same summary. A
+    single line longer than a part is cut within the line.
     """
     parts: list[str] = []
     lines: list[str] = []
-    size, fence = 0, ""
-    # A quarter for a fence, for a line and for the closing each: so a part has room for all three.
-    for line in _short_lines(body, limit // 4):
-        after = _fence_after(fence, line)
-        closing = len(_closing(after)) + 1 if after else 0
-        if lines and size + len(line) + 1 + closing > limit:
-            parts.append("\n".join([*lines, _closing(fence)] if fence else lines))
-            lines = [fence] if fence else []
-            size = len(fence) + 1 if fence else 0
+    size, still = 0, _Open()
+    # A sixth for each: so a part has room for two summaries, a fence, a line and the closing of them all.
+    for line in _short_lines(body, limit // 6):
+        after = still.behind(line)
+        if lines and size + len(line) + 1 + _length(after.closing()) > limit:
+            parts.append("\n".join([*lines, *still.closing()]))
+            lines = still.opening()
+            size = _length(lines)
         lines.append(line)
         size += len(line) + 1
-        fence = after
-    parts.append("\n".join([*lines, _closing(fence)] if fence else lines))
+        still = after
+    parts.append("\n".join([*lines, *still.closing()]))
     return tuple(parts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """What is open behind a line: a fence, by the line that opened it, and folded parts by their summaries."""
+
+    fence: str = ""
+    folded: tuple[str, ...] = ()
+
+    def behind(self, line: str) -> "_Open":
+        fence = _fence_after(self.fence, line)
+        if fence or self.fence:
+            return replace(self, fence=fence)
+        match line.partition(">")[0]:
+            case "<details":
+                return replace(self, folded=(*self.folded, ""))
+            case "<summary" if self.folded:
+                return replace(self, folded=(*self.folded[:-1], line))
+            case "</details":
+                return replace(self, folded=self.folded[:-1])
+            case _:
+                return self
+
+    def closing(self) -> list[str]:
+        fence = [_closing(self.fence)] if self.fence else []
+        # A blank line ends what stands before.
+        return [*fence, *("\n</details>" for _ in self.folded)]
+
+    def opening(self) -> list[str]:
+        folds = [f"<details>\n{summary}\n" if summary else "<details>" for summary in self.folded]
+        return [*folds, *([self.fence] if self.fence else [])]
+
+
+def _length(lines: list[str]) -> int:
+    return sum(map(len, lines)) + len(lines)
 
 
 def _short_lines(body: str, width: int) -> list[str]:

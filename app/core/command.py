@@ -3,10 +3,12 @@
 import difflib
 import re
 import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
 
+from app.core.unseen import without_unseen
 from app.core.verb import BEHIND, Behind, Verb
 
 
@@ -72,11 +74,11 @@ _STEPS = re.compile(rf"steps?[ \t]+({_SOME}(?:(?:[ \t]*,[ \t]*|[ \t]+){_SOME})*)
 def read(text: str) -> Reading:
     """What a comment asks for.
 
-    A command stands in a paragraph of its own, outside quotations, lists, code, HTML and the quoted tail of an
-    e-mail reply. `/approve` takes one optional digest, or numbers of steps, and nothing else, so that "/approve if
+    A command stands in a paragraph of its own, outside headings, quotations, lists, code, HTML and the quoted tail of
+    an e-mail reply. `/approve` takes one optional digest, or numbers of steps, and nothing else, so that "/approve if
     the tests pass" approves nothing.
     """
-    found = [reading for spoken in _paragraphs(text) for reading in _spoken(spoken)]
+    found = [reading for said in _paragraphs(text) for reading in _read_said(said)]
     commands = list(dict.fromkeys(reading for reading in found if isinstance(reading, Command)))
     if len(commands) > 1:
         return Several(tuple(f"/{one.verb} {one.argument}".rstrip()[:80] for one in commands))
@@ -85,28 +87,50 @@ def read(text: str) -> Reading:
     return next((reading for reading in found if isinstance(reading, Misspelt)), NoCommand())
 
 
-def _paragraphs(text: str) -> list[list[str]]:
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """The lines of a paragraph; or, of a heading, what its writer may have meant."""
+
+    lines: list[str]
+    heading: list[Misspelt] | None = None
+
+
+def _paragraphs(text: str) -> list[_Said]:
     """The lines of each paragraph in which something can be said, as rendered.
 
     Within a quotation, list, code, table or HTML element nothing is spoken. What follows the head of a quoted mail is
     somebody else's.
     """
-    paragraphs: list[list[str]] = []
-    inside = 0
+    paragraphs: list[_Said] = []
+    inside, heading = 0, ""
     for token in _MARKDOWN.parse(_visible(text)):
         if token.type == "html_block":
             inside = _inside(inside, _HIDDEN.sub("", token.content))
+        if token.type in ("heading_open", "paragraph_open"):
+            heading = token.markup
         if token.type != "inline" or token.level != 1:
             continue
         spoken = [line.strip() for line in _HIDDEN.sub("", token.content).split("\n") if line.strip()]
         if any(_REPLY_HEAD.match(line) or _MAIL_FIELD.match(line) for line in spoken):
             break
         if inside == 0 and spoken:
-            paragraphs.append(spoken)
+            paragraphs.append(_Said(spoken, _headed(spoken, heading) if heading else None))
         for child in token.children or ():
             if child.type == "html_inline":
                 inside = _inside(inside, child.content, _QUOTING)
     return paragraphs
+
+
+def _read_said(said: _Said) -> Sequence[Command | Misspelt]:
+    return _spoken(said.lines) if said.heading is None else said.heading
+
+
+def _headed(lines: list[str], mark: str) -> list[Misspelt]:
+    """A heading is no line of its own: whose command became one, by a mark before it or dashes below, is told so."""
+    whole = " ".join(lines)
+    written = f"{mark} {whole}" if mark.startswith("#") else f"{whole} {mark * 3}"
+    named = [match[1].lower() for line in lines if (match := _COMMAND.match(line))]
+    return [Misspelt(written[:80], _VERBS[word]) for word in named if word in _VERBS]
 
 
 def _spoken(lines: list[str]) -> list[Command | Misspelt]:
@@ -137,7 +161,7 @@ def _inside(depth: int, html: str, counted: frozenset[str] | None = None) -> int
 
 def _visible(text: str) -> str:
     folded = text.replace("\r\n", "\n").replace("\r", "\n")
-    return "".join(ch for ch in folded if ch in "\n\t" or unicodedata.category(ch) not in {"Cc", "Cf", "Cs", "Co"})
+    return "".join(ch for ch in without_unseen(folded) if unicodedata.category(ch) != "Co")
 
 
 def _read_line(line: str) -> Command | Misspelt | None:

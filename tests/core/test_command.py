@@ -19,6 +19,8 @@ from app.core.verb import COMMANDS, Verb
         "Looks right to me.\n\n/approve",
         "/APPROVE",
         "\u200b/approve\ufeff",
+        "/approve\u3164",
+        "\u115f/appr\U000e0061ove\ufe0e",
         "> why this file?\n\nBecause.\n\n/approve",
         "```\nsome log\n```\n/approve",
     ],
@@ -55,6 +57,7 @@ def test_an_approval_alone_on_a_line_is_a_command(text: str) -> None:
         "a `code\n/approve\nspan`",
         "a```\n/approve\n```",
         "approve",
+        "# Why /approve is a command",
         "",
     ],
 )
@@ -143,6 +146,8 @@ def test_two_different_commands_are_not_followed() -> None:
         ("/approve\nThanks", "/approve Thanks"),
         ("/approve.", "/approve."),
         ("/approve!", "/approve!"),
+        ("# /approve", "# /approve"),
+        ("/approve\n---\nMira", "/approve ---"),
     ],
 )
 def test_a_command_amid_other_words_is_none_and_its_writer_is_told(text: str, written: str) -> None:

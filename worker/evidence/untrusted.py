@@ -5,12 +5,13 @@ that nothing in it can end the fence.
 """
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
+
+from app.core.unseen import SPACES, is_unseen
 
 MAX_CHARACTERS = 80_000
 """GitHub takes 65,536; what is longer did not come from there."""
@@ -19,10 +20,6 @@ REPORTED = 40
 REPORTED_CHARACTERS = 400
 _ROUNDS = 10
 
-_VISIBLE_FORMATS = frozenset("\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u08e2")
-_BLANK_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-_TAGS = range(0xE0000, 0xE0080)
-_SELECTORS = (range(0xFE00, 0xFE10), range(0x180B, 0x1810), range(0xE0100, 0xE01F0))
 _PLAIN_ATTRIBUTES = frozenset(
     {"align", "border", "class", "colspan", "height", "id", "open", "rowspan", "start", "type", "valign", "width"}
 )
@@ -73,36 +70,18 @@ def visible(text: str) -> Cleaned:
 # --- characters -------------------------------------------------------------------------------------------------
 
 
-def _is_invisible(c: str) -> bool:
-    if c in "\n\t" or " " <= c <= "~" or c in _VISIBLE_FORMATS:
-        return False
-    point = ord(c)
-    unseen = c in _BLANK_LETTERS or any(point in each for each in _SELECTORS) or point in _TAGS
-    return unseen or unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp")
-
-
-def _joins_emoji(text: str, at: int) -> bool:
-    """True for the joiner or selector inside an emoji, which changes what is seen and hides nothing."""
-    before = text[at - 1] if at else ""
-    after = text[at + 1] if at + 1 < len(text) else ""
-    pictured = before != "" and (unicodedata.category(before) in ("So", "Sk") or before in "\ufe0f#*0123456789©®")
-    if text[at] == "\ufe0f":
-        return pictured and before != "\ufe0f"
-    return text[at] == "\u200d" and pictured and after != "" and unicodedata.category(after) == "So"
-
-
 def _without_invisible(text: str, found: list[str]) -> str:
     kept: list[str] = []
     names: Counter[str] = Counter()
     tagged: list[str] = []
     for at, c in enumerate(text):
-        if not _is_invisible(c) or _joins_emoji(text, at):
+        if not is_unseen(text, at):
             kept.append(c)
             continue
         if 0xE0020 <= ord(c) < 0xE007F:
             tagged.append(chr(ord(c) - 0xE0000))
         names[f"U+{ord(c):04X}"] += 1
-        if c in "\u2028\u2029\x85\x0b\x0c":
+        if c in SPACES:
             kept.append(" ")
     if names:
         listed = ", ".join(f"{name} ×{count}" for name, count in names.most_common(8))

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from app.comments.markdown import MAX_BODY, block, code, code_block, inline, split, visible
+from app.comments.markdown import MAX_BODY, block, code, code_block, details, inline, split, visible
 from app.comments.marker import mark, marked
 
 READER = MarkdownIt("commonmark", {"html": True})
@@ -78,6 +78,7 @@ def test_terminal_sequences_links_and_progress_are_gone() -> None:
     """Case SE-02."""
     said = "\x1b[31mred\x1b[0m \x1b]8;;http://x\x07link\x1b]8;;\x07\n10%\r50%\r100%\nend\x00\u202e"
     assert visible(said) == "red link\n100%\nend"
+    assert visible("sure\u3164\u115f\U000e0041 \u2764\ufe0f") == "sure \u2764\ufe0f"
 
 
 @given(st.lists(st.text(alphabet=st.sampled_from(list("ab`~ 😀")), max_size=40), max_size=60), st.integers(60, 300))
@@ -99,6 +100,33 @@ def test_a_block_that_is_cut_is_closed_and_opened_again() -> None:
     shown = [line for part in parts for line in part.split("\n") if line.startswith("line ")]
     assert shown == [f"line {n}" for n in range(100)]
     assert parts[-1].endswith("After.")
+
+
+def fenced(lines: list[str]) -> str:
+    return "\n".join(["```py", *(line.replace("word", "code") for line in lines), "```"])
+
+
+PROSE = st.integers(0, 99).map(lambda n: f"word {n}")
+LEAVES = st.one_of(PROSE, st.lists(PROSE, min_size=1, max_size=30).map(fenced))
+FOLDS = st.lists(LEAVES, min_size=1, max_size=6).map(lambda some: details("More", "\n\n".join(some)))
+FOLDED_TWICE = st.lists(LEAVES | FOLDS, max_size=5).map(lambda some: details("Most", "\n\n".join(some)))
+BODIES = st.lists(LEAVES | FOLDS | FOLDED_TWICE, min_size=1, max_size=8).map("\n\n".join)
+
+
+@given(BODIES, st.integers(300, 600))
+def test_what_is_folded_or_fenced_is_so_in_every_part_and_every_part_is_balanced(body: str, limit: int) -> None:
+    """Case GH-03."""
+    parts = split(body, limit)
+    kept: list[str] = []
+    for part in parts:
+        assert len(part) <= limit
+        html = "".join(token.content for token in READER.parse(part) if token.type == "html_block")
+        assert html.count("<details>") == html.count("</details>") == part.count("<details>")
+        code = [token.content for token in READER.parse(part) if token.type == "fence"]
+        assert "word" not in "".join(code)
+        assert sum(one.count("code ") for one in code) == part.count("code ")
+        kept += [line for line in part.split("\n") if line.startswith(("word ", "code "))]
+    assert kept == [line for line in body.split("\n") if line.startswith(("word ", "code "))]
 
 
 def test_a_body_that_fits_is_not_touched() -> None:
