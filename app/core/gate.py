@@ -17,10 +17,12 @@ from app.core.verdict import Allowed, Refused, Verdict, all_of
 
 
 def may_label(found: AuthorityFound) -> Verdict:
-    """Gate 1: the one who set the label is among those whom the policy lets (github-facts 80)."""
+    """Gate 1: the one who set the label is among those whom the policy lets (github-facts 80), and it is still on."""
     policy = _believed(found)
     if isinstance(policy, Refused):
         return policy
+    if found.source_found is not Found.AS_WRITTEN:
+        return Refused("The label is not on the issue any more.", "Setting it again starts a new run.")
     if found.person.is_bot:
         if found.person.id in policy.label.apps:
             return Allowed()

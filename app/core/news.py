@@ -67,6 +67,9 @@ class Trigger:
     label_id: int
     name: str
     """The name by which it triggers, whatever it is called later."""
+    renamed_to: str = ""
+    """Its name of today, where it was just renamed: what was known of the label before is known no longer then, unless
+    this is the very name that it had before it came to trigger."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,9 +153,12 @@ class Receiving(OnDatabase):
         row = self._database.insert(labels).values(
             repository_id=trigger.repository_id, label_id=trigger.label_id, name=trigger.name
         )
-        differs = labels.c.name != row.excluded.name
-        key = ["repository_id", "label_id"]
-        connection.execute(row.on_conflict_do_update(index_elements=key, set_={"name": trigger.name}, where=differs))
+        if trigger.renamed_to:
+            key, differs = ["repository_id", "label_id"], labels.c.name != trigger.renamed_to
+            row = row.on_conflict_do_update(index_elements=key, set_={"name": trigger.name}, where=differs)
+        else:
+            row = row.on_conflict_do_nothing()
+        connection.execute(row)
 
 
 def _together(received: Sequence[Received]) -> Received:

@@ -94,10 +94,19 @@ def archived(reading: Reading) -> Understood:
 
 
 def renamed(reading: Reading) -> Understood:
-    """A trigger label that gets another name goes on triggering as it did (github-facts 4); no run is concerned."""
+    """A trigger label that gets another name goes on triggering as it did (github-facts 4); no run is concerned.
+
+    Not so where it had that other name before: a label that was lent the trigger's name for a while triggers no more.
+    """
     label, repository = reading.payload.label, reading.payload.repository
     changed = (reading.payload.changes or {}).get("name")
     before = CHANGED.decode(changed).before if changed is not None else None
-    if label is None or repository is None or not before or reading.word_of(before) is None:
+    if label is None or repository is None or not before or label.id is None:
         return Ignored("it was not the trigger label that was renamed")
-    return News(OnRepository(repository.id), None, reading.seen(), _trigger(reading, label, before))
+    there = OnRepository(repository.id)
+    if reading.word_of(before) is not None:
+        known = Trigger(repository.id, label.id, shown(before), renamed_to=shown(label.name or ""))
+        return News(there, None, reading.seen(), known)
+    if label.name and reading.word_of(label.name) is not None:
+        return News(there, None, reading.seen(), Trigger(repository.id, label.id, shown(before)))
+    return Ignored("it was not the trigger label that was renamed")

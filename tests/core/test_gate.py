@@ -144,6 +144,12 @@ def test_a_label_needs_the_permission_that_policy_asks_for() -> None:
     ) == (Allowed())
 
 
+@pytest.mark.parametrize("gone", [Found.DELETED, Found.NOT_LOOKED_FOR])
+def test_a_label_that_is_not_on_the_issue_any_more_asks_for_nothing(gone: Found) -> None:
+    refused = gate.may_label(found(purpose=Purpose.LABEL, source=SourceKind.LABEL, source_found=gone))
+    assert isinstance(refused, Refused) and "not on the issue any more" in refused.reason
+
+
 def test_an_app_may_label_only_from_the_list_whatever_its_permission() -> None:
     """Case LB-02."""
     asked = found(person=ROBOT, permission="admin", role_name="admin")

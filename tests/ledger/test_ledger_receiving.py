@@ -9,7 +9,7 @@ from app.core import facts as f
 from app.core.belts import Belt
 from app.core.budget import Spent
 from app.core.effects import LookUpAuthority, Purpose, SourceKind
-from app.core.news import Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen
+from app.core.news import Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen, Trigger
 from app.core.policy import Approving, Policy
 from app.core.run import Closed, Published
 from app.core.verdict import Refused
@@ -219,3 +219,24 @@ def test_what_waits_on_an_issue_or_an_installation_is_due_when_it_may_go_on(told
         # What is in hand stays with its holder.
         assert told.ledger.receive(a_delivery(f"{guid}-held"), News(subject, None, hurry=True)).rings == ()
         assert told.ledger.postpone(again, later, "suspended", told.now) is None
+
+
+RENAMES = {
+    "used and renamed": ([("countersign", ""), ("countersign", "plan it")], "countersign"),
+    "renamed to the trigger's name and used": ([("bug", ""), ("countersign", "")], "bug"),
+    "lent the name, used, and given back its own": (
+        [("bug", ""), ("countersign", ""), ("countersign", "bug")],
+        "bug",
+    ),
+    "given the name for good, and another later": ([("bug", ""), ("countersign", "plan it")], "countersign"),
+    "back to the trigger's name after a while": ([("countersign", "plan it"), ("plan it", "")], "countersign"),
+}
+
+
+@pytest.mark.parametrize("how", RENAMES)
+def test_a_label_that_only_lent_the_trigger_s_name_is_known_by_its_own_again(ledger: Ledger, how: str) -> None:
+    seen, known = RENAMES[how]
+    for number, (name, renamed_to) in enumerate(seen):
+        news = News(OnRepository(7), None, None, Trigger(7, 9, name, renamed_to))
+        ledger.receive(a_delivery(f"g-{number}"), news)
+    assert ledger.triggers(7, [9]) == {9: known}

@@ -18,11 +18,10 @@ from app.core.run import Approval, ApprovalSource, Proposal, Request
 from app.core.verdict import Refused
 from worker.github.belonging import ownership, teams, teams_that_matter
 from worker.github.errors import Gone, NotFound
+from worker.github.marks import Marks, carries, label_words
 from worker.github.moved import moved
 from worker.github.reader import Reader
-from worker.github.views import CommentReactions, LabelView
-
-Marks = tuple[LabelView | str, ...]
+from worker.github.views import CommentReactions
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +96,7 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
         teams_unread=member.unread,
         owners=belongs.parts,
         owners_problem=belongs.problem,
-        label_words=_label_words(question.request, issue.marks),
+        label_words=label_words(question.request, issue.marks),
         paths_moved=since.paths,
         moved_problem=since.problem,
     )
@@ -119,34 +118,6 @@ def _policy(reader: Reader, head: str, bounds: Bounds) -> Policy | Refused:
         return parse_policy(file.content.decode("utf-8"), bounds)
     except UnicodeDecodeError:
         return Refused(f"{POLICY_PATH} is not UTF-8 text.")
-
-
-def _label_words(request: Request, labels: Marks) -> tuple[str, ...]:
-    """What stands behind the colon of each trigger label that the issue carries; empty for the bare one."""
-    known = (request.renamed_from or request.label).casefold()
-    bare = known.removesuffix(f":{request.label_word}".casefold()) if request.label_word else None
-    trigger = bare or known
-    words = []
-    for label in labels:
-        name = _name(label).strip().casefold()
-        if _is_the_label(request, label):
-            words.append(request.label_word)
-        elif name == trigger:
-            words.append("")
-        elif name.startswith(f"{trigger}:"):
-            words.append(name.removeprefix(f"{trigger}:").strip())
-    return tuple(dict.fromkeys(words))
-
-
-def _name(label: LabelView | str) -> str:
-    return label if isinstance(label, str) else label.name
-
-
-def _is_the_label(request: Request, label: LabelView | str) -> bool:
-    """By its id, which outlives a name (github-facts 4); by its name where an id is not known."""
-    if request.label_id is not None and not isinstance(label, str) and label.id:
-        return label.id == request.label_id
-    return _name(label).lower() == request.label.lower()
 
 
 def _plan_comments(reader: Reader, proposal: Proposal | None) -> dict[str, CommentReactions]:
@@ -203,8 +174,7 @@ def _posted(proposal: Proposal) -> list[tuple[str, str]]:
 def _word(reader: Reader, question: Question, plan: dict[str, CommentReactions], labels: Marks) -> _Word:
     first = question.proposal.comment_node_id if question.proposal else ""
     if question.source is SourceKind.LABEL:
-        there = any(_is_the_label(question.request, label) for label in labels)
-        return _Word(Found.AS_WRITTEN if there else Found.DELETED)
+        return _Word(Found.AS_WRITTEN if carries(question.request, labels) else Found.DELETED)
     if question.source is SourceKind.REACTION:
         return _thumb(question, plan.get(first) if first else None)
     if question.source is SourceKind.BOXES:

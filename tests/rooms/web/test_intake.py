@@ -369,8 +369,10 @@ def test_a_rename_is_kept_only_where_the_label_triggered_by_its_name() -> None:
         return read("label", labeled(action="edited", label=label, changes=before))
 
     told = renamed({"name": {"from": "Countersign"}}, {"id": 9, "name": "ai-plan"})
-    assert isinstance(told, Told) and told.news[0].trigger == Trigger(501, 9, "Countersign")
+    assert isinstance(told, Told) and told.news[0].trigger == Trigger(501, 9, "Countersign", "ai-plan")
     assert told.news[0].fact is None
+    lent = renamed({"name": {"from": "bug"}}, {"id": 9, "name": "Countersign"})
+    assert isinstance(lent, Told) and lent.news[0].trigger == Trigger(501, 9, "bug")
     others: list[Any] = [{"name": {"from": "bug"}}, {"name": {}}, {"color": {"from": "ffffff"}}, {}, None]
     for before in others:
         assert isinstance(renamed(before, {"id": 9, "name": "ai-plan"}), Ignored), before
