@@ -190,12 +190,14 @@ def _spoken(reading: Reading, comment: Comment, writer: Person) -> Understood:
 
 
 def _comment_changed(reading: Reading) -> Understood:
-    """A comment of ours that a person edited or deleted; whether it shows a plan is for the run to know."""
+    """A comment of ours that somebody else edited or deleted; whether it shows a plan is for the run to know."""
     comment, person = reading.payload.comment, reading.sender
     if comment is None or not comment.node_id:
         return NO_ISSUE
-    if person is None or person.is_bot:
+    if person is None:
         return Ignored("nobody is known to have changed the comment")
+    if comment.user is not None and comment.user.id == person.id:
+        return Ignored("the comment was changed by its own author")
     if comment.user is None or comment.user.type != "Bot":
         # A command counts as it was written first; that it was edited is found when it is looked at (35).
         return Ignored("the comment is not one of ours")

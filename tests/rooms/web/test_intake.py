@@ -246,6 +246,20 @@ def test_nobody_commands_through_a_bot_a_stranger_an_edit_or_an_account_that_is_
         assert isinstance(read("issue_comment", payload), Ignored)
 
 
+@pytest.mark.parametrize(("sender", "told"), [(OUTSIDER, True), (BOT, True), ({"id": 77}, False), (None, False)])
+def test_whoever_else_changes_a_comment_of_ours_is_told_of_and_our_own_edits_are_not(sender: Any, told: bool) -> None:
+    ours = {"id": 77, "login": "countersign[bot]", "type": "Bot"}
+    if sender is not None:
+        sender = ours | sender if sender.get("id") == 77 else sender
+    payload = commented("### Plan", action="edited", sender=sender)
+    payload["comment"] |= {"user": ours, "node_id": "IC_1"}
+    understood = read("issue_comment", payload)
+    assert isinstance(understood, Told) is told
+    if isinstance(understood, Told):
+        fact = understood.news[0].fact
+        assert isinstance(fact, f.PlanCommentChanged) and fact.person.login == sender["login"]
+
+
 def test_a_comment_on_a_pull_request_is_no_command_for_an_issue() -> None:
     payload = commented("/approve")
     payload["issue"]["pull_request"] = {"url": "https://example.test"}
