@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from app.packs import add_templates
 from app.rulings import add_policy
 from app.settings import SettingsWrong, environment, ledger_settings, made_data_dir
+from app.upkeep import add_upkeep
 
 ACTING = ("up", "worker", "mint", "beat", "distill", "rank")
 """Commands that `worker.main` answers."""
@@ -71,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
     show = commands.add_parser("show", help="one run, fact by fact")
     show.add_argument("run")
     show.set_defaults(do=_show)
+    add_upkeep(commands)
     add_policy(commands.add_parser("policy", help="a repository's policy file: check it, or explain what it leads to"))
     add_templates(commands.add_parser("templates", help="the plan templates: list them, or diff, validate, scores"))
     return parser

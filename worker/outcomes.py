@@ -76,6 +76,13 @@ class Drop:
 Outcome = Wait | Retry | Abandon | Void | Drop
 
 
+class NoLongerKept(Exception):
+    """What the work needs was dropped from the ledger by its age."""
+
+    def __init__(self) -> None:
+        super().__init__("What was made before is not kept any more: it was dropped by its age.")
+
+
 class MustWait(Exception):
     """Raised by a duty that knows what it waits for."""
 
@@ -105,7 +112,7 @@ def outcome_of(error: Exception) -> Outcome:
             return _of_model(error)
         case UnsafeTree():
             return Abandon(f"The repository cannot be worked on: {error}")
-        case RepositoryMissing() | AccessDenied() | CommitMissing():
+        case RepositoryMissing() | AccessDenied() | CommitMissing() | NoLongerKept():
             return Abandon(str(error))
         case RemoteUnreachable() | MirrorError():
             return Retry(str(error))

@@ -23,6 +23,7 @@ from worker.evidence.trace import Trace
 from worker.github.views import RepositoryRef
 from worker.mint.caller import MintCaller
 from worker.mint.wire import Token
+from worker.outcomes import NoLongerKept
 from worker.repo.mirror import Mirror, Mirrors, Remote
 from worker.repo.ranking.store import IndexCache
 from worker.repo.symbols import SymbolCache
@@ -131,8 +132,11 @@ class Shop:
         return self.ledger.put_artifact(content, media)
 
     def kept(self, reference: str) -> bytes:
-        """What was kept under the reference. Raises KeyError where nothing is."""
+        """What was kept under the reference. Raises `NoLongerKept` where it was dropped by its age, KeyError where
+        nothing ever was."""
         content = self.ledger.artifact(reference)
+        if content is None and self.ledger.is_dropped(reference):
+            raise NoLongerKept
         if content is None:
             raise KeyError(reference)
         return content

@@ -8,6 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+ROUND = "deliveries"
+"""The name of the round in which the log is looked at."""
+
 FOLLOWED = frozenset(
     ("issues", "issue_comment", "pull_request", "repository", "label", "installation", "installation_repositories")
 )
@@ -50,12 +53,15 @@ class Tidings:
     missed: tuple[Attempt, ...]
 
 
-def tidings(attempts: Iterable[Attempt], now: datetime) -> Tidings:
-    """Grouped by delivery. Attempts that may be under way say nothing yet; events that nobody follows never do."""
+def tidings(attempts: Iterable[Attempt], now: datetime, lost_before: datetime | None = None) -> Tidings:
+    """Grouped by delivery. Attempts that may be under way say nothing yet; events that nobody follows never do.
+
+    What was taken before `lost_before` is lost again, since the ledger was restored then from an older copy.
+    """
     newest: dict[str, Attempt] = {}
     arrived: set[str] = set()
     for attempt in attempts:
-        if attempt.arrived:
+        if attempt.arrived and (lost_before is None or attempt.at >= lost_before):
             arrived.add(attempt.guid)
         elif attempt.event in FOLLOWED and attempt.at <= now - IN_FLIGHT:
             known = newest.get(attempt.guid)

@@ -4,7 +4,7 @@ import hashlib
 import json
 import secrets
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import zstandard
@@ -24,6 +24,12 @@ ZSTD_LEVEL = 3
 """Artifacts are written once and may be large."""
 
 MARKER_KEY_BYTES = 32
+
+DROPPED = b""
+"""What stands in the place of an artifact, or of a delivery's body, that was dropped by its age."""
+
+YOUNG = timedelta(days=1)
+"""An artifact that is kept once more within this time is not written again."""
 
 
 class Plans(OnDatabase):
@@ -70,31 +76,25 @@ class Artifacts(OnDatabase):
     """Full outputs by their content."""
 
     def put_artifact(self, content: bytes, media: str) -> str:
-        """Keeps the bytes; their SHA-256, by which they are found again."""
+        """Keeps the bytes; their SHA-256, by which they are found again. What is kept again is as young as at first."""
         sha = hashlib.sha256(content).hexdigest()
+        now = datetime.now(UTC)
+        body = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(content)
         row = self._database.insert(artifacts).values(
-            sha256=sha,
-            media=media,
-            size=len(content),
-            kept_since=datetime.now(UTC),
-            body=zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(content),
+            sha256=sha, media=media, size=len(content), kept_since=now, body=body
         )
-        self._database.writing(lambda connection: connection.execute(row.on_conflict_do_nothing()))
+        again = {"kept_since": now, "body": body}
+        old = (artifacts.c.kept_since < now - YOUNG) | (artifacts.c.body == DROPPED)
+        row = row.on_conflict_do_update(index_elements=["sha256"], set_=again, where=old)
+        self._database.writing(lambda connection: connection.execute(row))
         return sha
 
     def artifact(self, sha: str) -> bytes | None:
-        """The bytes, untouched. Raises `LedgerCorrupt` where they are no longer those that were kept."""
+        """The bytes, untouched; None where they were never kept, or dropped by their age. Raises `LedgerCorrupt` where
+        they are no longer those that were kept."""
         with self._database.reading() as connection:
             body = connection.scalar(select(artifacts.c.body).where(artifacts.c.sha256 == sha))
-        if body is None:
-            return None
-        try:
-            content = zstandard.ZstdDecompressor().decompress(body)
-        except zstandard.ZstdError as error:
-            raise LedgerCorrupt(f"The artifact {sha} cannot be unpacked: {error}") from error
-        if hashlib.sha256(content).hexdigest() != sha:
-            raise LedgerCorrupt(f"The artifact {sha} was changed in the ledger.")
-        return content
+        return None if body is None else unpacked(sha, body)
 
 
 class Books(OnDatabase):
@@ -193,6 +193,19 @@ class Books(OnDatabase):
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(mints.c.minted_at, mints.c.id)).all()
         return tuple(_mint_read(row) for row in rows)
+
+
+def unpacked(sha: str, body: bytes) -> bytes | None:
+    """The artifact of this body; None where it was dropped. Raises `LedgerCorrupt` where it is not the one kept."""
+    if body == DROPPED:
+        return None
+    try:
+        content = zstandard.ZstdDecompressor().decompress(body)
+    except zstandard.ZstdError as error:
+        raise LedgerCorrupt(f"The artifact {sha} cannot be unpacked: {error}") from error
+    if hashlib.sha256(content).hexdigest() != sha:
+        raise LedgerCorrupt(f"The artifact {sha} was changed in the ledger.")
+    return content
 
 
 def _mint_read(row: Row[Any]) -> Minted:

@@ -8,12 +8,13 @@ from app.ledger.errors import LedgerBehind
 from app.ledger.history import History
 from app.ledger.keeping import Artifacts, Books, Plans
 from app.ledger.missing import Missing, Rounds
+from app.ledger.pruning import Pruning
 from app.ledger.receiving import Receiving
 from app.ledger.schema import REVISION
 from app.ledger.views import Views
 
 
-class Ledger(Receiving, Missing, Rounds, Claims, Views, History, Plans, Artifacts, Books):
+class Ledger(Receiving, Missing, Rounds, Claims, Views, History, Plans, Artifacts, Books, Pruning):
     """What was received, recorded, owed and kept. Safe to share between threads; made anew in a forked process."""
 
     def close(self) -> None:
@@ -25,7 +26,7 @@ def opened(url: str) -> Ledger:
     """The ledger at `url`. Raises `LedgerBehind` where the schema is not the one that this version works with."""
     database = Database(url)
     try:
-        found = _revision(database)
+        found = revision_of(database)
         if found is None:
             raise LedgerBehind("The ledger has no tables yet. Run `countersign migrate`.")
         if found != REVISION:
@@ -39,7 +40,8 @@ def opened(url: str) -> Ledger:
     return Ledger(database)
 
 
-def _revision(database: Database) -> str | None:
+def revision_of(database: Database) -> str | None:
+    """The newest migration that the database has seen; None for one without a ledger."""
     with database.reading() as connection:
         if not inspect(connection).has_table("alembic_version"):
             return None

@@ -150,10 +150,10 @@ class Views(OnDatabase):
         return None if row is None else DeliveryView(**row)
 
     def delivery_body(self, guid: str) -> bytes | None:
-        """The body, byte for byte as GitHub sent it."""
+        """The body, byte for byte as GitHub sent it; None where there is none, or it was dropped by its age."""
         with self._database.reading() as connection:
             body = connection.scalar(select(deliveries.c.body).where(deliveries.c.guid == guid))
-        return None if body is None else zstandard.ZstdDecompressor().decompress(body)
+        return zstandard.ZstdDecompressor().decompress(body) if body else None
 
     def triggers(self, repository_id: int, label_ids: Sequence[int]) -> dict[int, str]:
         """Those of these labels that were seen to trigger, with the names by which they do."""

@@ -116,7 +116,7 @@ def _add_for_people(pages: FastAPI, told: Told, templates: jinja2.Environment) -
         view = told.ledger.run(run)
         content = None if view is None else kept(told.ledger, view, reference)
         if content is None:
-            return PlainTextResponse("Nothing is kept here for this run.\n", status_code=404, headers=HEADERS)
+            return PlainTextResponse("Nothing is kept here now.\n", status_code=404, headers=HEADERS)
         # As text, whatever it holds: a browser must not take output for a page.
         return Response(content, media_type="text/plain; charset=utf-8", headers=HEADERS)
 

@@ -11,6 +11,8 @@ from app.ledger.errors import LedgerCorrupt
 from app.ledger.outcomes import RunView
 from app.ledger.store import Ledger
 
+DROPPED = "It was dropped by its age: `countersign prune` keeps what happened, and no full outputs for ever."
+
 
 @dataclass(frozen=True, slots=True)
 class Work:
@@ -49,7 +51,8 @@ def _work(ledger: Ledger, fact: StepsDone | ExecutionFailed | AmendmentProposed)
     except LedgerCorrupt as trouble:
         return Work(fact, None, str(trouble))
     if content is None:
-        return Work(fact, None, "The ledger does not hold this report any more.")
+        dropped = ledger.is_dropped(fact.report_ref)
+        return Work(fact, None, DROPPED if dropped else "The ledger does not hold this report any more.")
     try:
         return Work(fact, Report.model_validate_json(content))
     except ValidationError:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from app.core.belts import Belt
+from app.core.missed import ROUND
 from app.core.run import State
 from app.ledger import migrate, open_ledger
 from app.ledger.outcomes import Claim, DebtView, RunView
@@ -31,7 +32,7 @@ from worker.github.app import AppIdentity
 from worker.github.connection import ConnectionSettings
 from worker.github.key import private_key_of
 from worker.mint.caller import MintCaller
-from worker.mint.catching_up import ROUND, CatchingUp
+from worker.mint.catching_up import CatchingUp
 from worker.mint.mint import Mint, Site
 from worker.mint.serve import MintServer
 from worker.settings import belt_settings

@@ -229,7 +229,7 @@ def test_the_key_of_the_markers_is_made_once(ledger: Ledger, ledger_url: str) ->
 def test_the_counts_tell_what_there_is(told: Told) -> None:
     assert told.ledger.counts() == {
         "deliveries": 0, "facts": 0, "spans": 0, "mints": 0, "artifacts": 0,
-        "owed.planner": 0, "owed.executor": 0, "owed.publisher": 0,
+        "owed.planner": 0, "owed.executor": 0, "owed.publisher": 0, "missed.deliveries": 0,
     }  # fmt: skip
     told.allowed()
     counts = told.ledger.counts()

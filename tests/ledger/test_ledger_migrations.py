@@ -1,8 +1,10 @@
 """The schema: made from nothing, by one of several, and never used when it is another version's."""
 
+import hashlib
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,11 +16,14 @@ from sqlalchemy import text
 
 import app.ledger
 from app.ledger import migrate, open_ledger
+from app.ledger.copying import Copied, back_up
 from app.ledger.engine import Database
 from app.ledger.errors import LedgerBehind, LedgerUnreachable
+from app.ledger.outcomes import Claim
 from app.ledger.schema import REVISION, metadata
 from app.ledger.store import Ledger
-from tests.fakes.deliveries import Told
+from tests.fakes.deliveries import LEASE, Told
+from tests.fakes.older_ledgers import earlier_revisions, older_ledger
 
 
 def test_a_ledger_without_tables_says_what_to_type(ledger_url: str) -> None:
@@ -38,6 +43,41 @@ def test_migrating_again_changes_nothing(told: Told, ledger_url: str) -> None:
     before = told.ledger.run(told.request.run)
     migrate(ledger_url)
     assert told.ledger.run(told.request.run) == before
+
+
+@pytest.mark.parametrize("revision", earlier_revisions())
+def test_a_full_ledger_of_each_earlier_schema_is_brought_to_this_one_and_loses_nothing(
+    told: Told, ledger_url: str, tmp_path: Path, revision: str
+) -> None:
+    told.approved()
+    told.ledger.put_artifact(b"kept", "text/plain")
+    view, counts = told.ledger.run(told.request.run), told.ledger.counts()
+    # What stands there is taken away, and comes back as that version would have left it.
+    held = _taken_away(told.ledger, ledger_url, tmp_path / "held")
+    older_ledger(ledger_url, revision, held)
+    held.close()
+    with pytest.raises(LedgerBehind):
+        open_ledger(ledger_url)
+    for _ in range(2):
+        migrate(ledger_url)
+    with closing(open_ledger(ledger_url)) as ledger:
+        assert ledger.run(told.request.run) == view
+        assert ledger.counts() == counts
+        assert ledger.artifact(hashlib.sha256(b"kept").hexdigest()) == b"kept"
+        # And it goes on: what is owed can be claimed and settled.
+        told.ledger = ledger
+        claim = ledger.claim(ledger.debts()[-1].effect_id, ledger.debts()[-1].belt, told.now + 2 * LEASE, LEASE)
+        assert isinstance(claim, Claim)
+
+
+def _taken_away(ledger: Ledger, url: str, file: Path) -> Database:
+    """The ledger's content, in a file; its own database is empty, without tables."""
+    assert isinstance(back_up(url, file), Copied)
+    with ledger._database.engine.begin() as connection:
+        metadata.drop_all(connection)
+        connection.execute(text("DROP TABLE alembic_version"))
+    ledger.close()
+    return Database(f"sqlite:///{file}")
 
 
 def test_several_may_migrate_at_once(ledger_url: str) -> None:

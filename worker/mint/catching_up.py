@@ -11,14 +11,12 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from app.core.missed import kept_for, tidings
+from app.core.missed import ROUND, kept_for, tidings
 from app.ledger.errors import LedgerError
 from app.ledger.outcomes import Turn
 from app.ledger.store import Ledger
 from worker.github.app import AppIdentity
 from worker.github.errors import Broken, GitHubError, Gone, Invalid, NotFound, RateLimited, Unreachable
-
-ROUND = "deliveries"
 
 INTERVAL = timedelta(minutes=1)
 """How long lies between two looks at the log while nothing is left to do."""
@@ -58,13 +56,16 @@ class _Pass:
     floor: datetime | None = None
     top: datetime | None = None
     following: str = ""
+    lost_before: datetime | None = None
+    """When the ledger was restored from a copy: what was taken before, and it does not hold, is missed as well."""
 
     @classmethod
     def read(cls, position: dict[str, Any]) -> "_Pass":
-        return cls(_time(position.get("floor")), _time(position.get("top")), str(position.get("following") or ""))
+        floor, top, lost_before = (_time(position.get(name)) for name in ("floor", "top", "lost_before"))
+        return cls(floor, top, str(position.get("following") or ""), lost_before)
 
     def written(self) -> dict[str, Any]:
-        times = {"floor": self.floor, "top": self.top}
+        times = {"floor": self.floor, "top": self.top, "lost_before": self.lost_before}
         return {name: time.isoformat() for name, time in times.items() if time} | {"following": self.following}
 
 
@@ -122,9 +123,9 @@ class CatchingUp:
             if not at.following:
                 at = replace(at, top=page.attempts[0].at if page.attempts else at.floor)
             inside = [attempt for attempt in page.attempts if attempt.at >= since]
-            self._ledger.note(tidings(inside, self._clock()), self._clock())
+            self._ledger.note(tidings(inside, self._clock(), at.lost_before), self._clock())
             if not page.following or len(inside) < len(page.attempts):
-                return replace(turn, position=_Pass(floor=at.top).written()), False
+                return replace(turn, position=replace(at, floor=at.top, top=None, following="").written()), False
             at = replace(at, following=page.following)
         return replace(turn, position=at.written()), True
 
@@ -152,7 +153,7 @@ def _begun_anew(turn: Turn, error: GitHubError) -> Turn:
     if isinstance(error, Unreachable | Broken | RateLimited):
         return turn
     at = _Pass.read(turn.position)
-    return replace(turn, position=_Pass(floor=at.floor).written())
+    return replace(turn, position=replace(at, top=None, following="").written())
 
 
 def _rest(turn: Turn, error: GitHubError) -> timedelta:

@@ -17,7 +17,9 @@ from tests.fakes.plans import plan
 from tests.rooms.entry.conftest import PLAIN, ROOT, run
 from worker.main import main as act
 
-COMMANDS = ("up", "web", "worker", "mint", "beat", "demo", "schema", "migrate", "runs", "show")
+COMMANDS = (
+    "up", "web", "worker", "mint", "beat", "demo", "schema", "migrate", "runs", "show", "backup", "restore", "prune",
+)  # fmt: skip
 
 
 @pytest.fixture

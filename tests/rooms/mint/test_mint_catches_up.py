@@ -6,12 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from app.core.missed import IN_FLIGHT
+from app.core.missed import IN_FLIGHT, ROUND
 from app.core.news import Delivery, Ignored
 from tests.fakes.household import app_key
 from tests.rooms.mint.conftest import CONNECTIONS, REPO, Desk
 from worker.github.app import AppIdentity
-from worker.mint.catching_up import INTERVAL, LONGEST_REST, QUICKER, ROUND, Bounds, CatchingUp
+from worker.mint.catching_up import INTERVAL, LONGEST_REST, QUICKER, Bounds, CatchingUp
 
 NOBODY = "http://127.0.0.1:9/hook"
 SECOND = timedelta(seconds=1)

@@ -5,7 +5,7 @@ import random
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import pytest
 
 from app.core.belts import Belt
 from app.core.effects import LookUpAuthority
-from app.core.facts import ExecutionFailed, Labelled, StepsDone
+from app.core.facts import ExecutionFailed, Labelled, RepositoryEnded, StepsDone
 from app.core.news import Delivery, News, OnIssue
 from app.core.plan import Plan
 from app.core.report import Report
@@ -165,11 +165,18 @@ def test_the_patch_and_the_outputs_of_every_execution_are_kept_on_the_page(
 
 
 @pytest.mark.parametrize(
-    ("held", "words"), [("nothing", "does not hold this report any more"), ("something else", "is not a report")]
-)
+    ("held", "words"),
+    [
+        ("nothing", "does not hold this report any more"), ("something else", "is not a report"),
+        ("something that went by its age", "It was dropped by its age"),
+    ],
+)  # fmt: skip
 def test_nothing_is_given_out_that_no_report_of_the_run_names(door: Door, held: str, words: str) -> None:
     secret = door.ledger.put_artifact(b"of another run", "text/plain")
-    run = worked(door.ledger, ExecutionFailed, secret if held == "something else" else sha("gone"))
+    run = worked(door.ledger, ExecutionFailed, sha("gone") if held == "nothing" else secret)
+    if held.startswith("something that went"):
+        door.ledger.record(run, RepositoryEnded(at=datetime(2002, 1, 1, tzinfo=UTC), how="gone"))
+        door.ledger.prune(datetime.now(UTC) + timedelta(days=9_999))
     assert words in door.client.get(f"{door.url}/runs/{run}").text
     for one in (run, "r-none"):
         assert door.client.get(f"{door.url}/runs/{one}/kept/{secret}").status_code == 404
