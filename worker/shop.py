@@ -194,4 +194,4 @@ class Shop:
         """A model in a role; each of its billed replies becomes a span, and none is asked for once nobody wants it."""
         from worker.model.client import Access, Model
 
-        return Model(Access(self.models.api_key, self.models.base_url), name, trace.replied(role), trace.must_be_wanted)
+        return Model(Access(self.models.api_key, self.models.base_url), name, trace.replied(role), trace)

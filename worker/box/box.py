@@ -4,8 +4,8 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -27,6 +27,7 @@ from worker.box.survey import tree_bytes
 __all__ = ["Box", "BoxSettings", "BoxUnavailable", "Command", "Ended", "Profile", "Ran", "open_box"]
 
 MOST_AT_ONCE = 4
+_LOOK_EVERY = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,19 @@ _proved: dict[tuple[object, ...], "Box"] = {}
 _proving = threading.Lock()
 
 
+@contextmanager
+def _turn(wanted: Callable[[], bool]) -> Iterator[bool]:
+    """Waits for one of the slots and has it while the block runs; False where nobody wants it any more meanwhile."""
+    while not (is_ours := _slots.acquire(timeout=_LOOK_EVERY)):
+        if not wanted():
+            break
+    try:
+        yield is_ours
+    finally:
+        if is_ours:
+            _slots.release()
+
+
 class Box:
     """Runs commands. Made by `open_box` only; a box that was not proved is not handed out."""
 
@@ -118,7 +132,9 @@ class Box:
             return BoxUnavailable(
                 f"{self._settings.bwrap} changed since the box was proved.", "Start the worker again."
             )
-        with _slots, ExitStack() as stack:
+        with _turn(wanted) as is_ours, ExitStack() as stack:
+            if not is_ours:
+                return Ran(Ended.CALLED_OFF, None, b"", 0, 0.0, 0.0, None, "hard" if self._groups else "soft")
             handed = Handed(stack)
             work = handed.directory(self._reachable_tree(tree, command.profile, stack))
             tools = [handed.directory(self._reachable_tool(path)) for path in command.tools]

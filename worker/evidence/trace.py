@@ -40,12 +40,17 @@ class Trace:
     plan_digest: str = ""
     step: int = 0
     _called_off: str = ""
+    _breaking: list[Callable[[], None]] = field(default_factory=list)
     _spans: list[Span] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def call_off(self, reason: str) -> None:
-        """The work is no longer wanted; the first reason stays."""
-        self._called_off = self._called_off or reason
+        """The work is no longer wanted; the first reason stays. What is under way and can be broken off is."""
+        with self._lock:
+            self._called_off = self._called_off or reason
+            acts, self._breaking = self._breaking, []
+        for act in acts:
+            act()
 
     def wanted(self) -> bool:
         """False once the work was called off."""
@@ -55,6 +60,21 @@ class Trace:
         """Raises `CalledOff` once the work was called off."""
         if self._called_off:
             raise CalledOff(self._called_off)
+
+    @contextmanager
+    def breaking(self, act: Callable[[], None]) -> Iterator[None]:
+        """While the block runs, `act` is called once as soon as the work is called off, from that thread."""
+        with self._lock:
+            off = bool(self._called_off)
+            if not off:
+                self._breaking.append(act)
+        if off:
+            act()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._breaking = [one for one in self._breaking if one != act]
 
     def replied(self, role: str) -> Callable[[Reply], None]:
         """A listener that notes each billed reply of the model in this role."""

@@ -3,19 +3,19 @@
 The SDK's own retries are off: every attempt is ours, counted and bounded.
 """
 
-import functools
 import random
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, cast
 
 from app.core.budget import Spent
+from worker.model.line import Line, Towards, line_towards
 from worker.model.prices import Tokens, cost
 from worker.model.strict import strict_tools
 from worker.model.words import (
+    ALWAYS,
     AssistantTurn,
     Message,
     ModelError,
@@ -30,6 +30,7 @@ from worker.model.words import (
     ToolResult,
     ToolResults,
     UserText,
+    Wish,
     called,
     sendable,
 )
@@ -62,7 +63,6 @@ _CACHED: dict[str, str] = {"type": "ephemeral"}
 _LONGEST_STEP_SECONDS = 30.0
 _RETRYABLE = frozenset({408, 409, 425, 429})
 _UNCONFIGURED = frozenset({401, 402, 403, 404})
-_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 _STOPS: Mapping[str, Stopped] = {
     "end_turn": Stopped.END,
     "stop_sequence": Stopped.END,
@@ -94,12 +94,10 @@ _Listener = Callable[[Reply], None]
 
 
 class Model:
-    """One named model behind one access. `on_reply` hears every billed reply once, before the caller does; what
-    `before` raises ends an `ask` before a request is sent."""
+    """One named model behind one access. `on_reply` hears every billed reply once, before the caller does; also what
+    was broken off, as a cut reply of unknown price. By `wish` an `ask` is not begun, or is broken off."""
 
-    def __init__(
-        self, access: Access, name: str, on_reply: _Listener = lambda _: None, before: Callable[[], None] = lambda: None
-    ) -> None:
+    def __init__(self, access: Access, name: str, on_reply: _Listener = lambda _: None, wish: Wish = ALWAYS) -> None:
         """Raises `ModelMisconfigured` where the key or the name is missing."""
         if not access.api_key.strip():
             raise ModelMisconfigured(
@@ -110,8 +108,8 @@ class Model:
         self.name = name
         self._access = access
         self._on_reply = on_reply
-        self._before = before
-        self._client = _client(access.api_key, access.base_url, access.timeout_seconds)
+        self._wish = wish
+        self._towards = Towards.of(access.base_url)
         self._may_be_strict = True
 
     def ask(self, system: str, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Reply:
@@ -123,19 +121,39 @@ class Model:
         """
         attempt = _Attempts(self._access)
         while True:
-            self._before()
+            self._must_be_wanted(attempt)
             attempt.begin()
-            try:
-                raw = self._send(self._body(system, messages, tools, max_tokens))
-                reply = _reply(raw, self.name, attempt)
-                break
-            except Exception as error:
-                if self._may_be_strict and _strictness_refused(error):
-                    self._may_be_strict = False
-                    continue
-                attempt.wait_or_raise(error, self.name)
+            with line_towards(self._towards) as line:
+                try:
+                    with self._wish.breaking(line.break_off):
+                        raw = self._send(line, self._body(system, messages, tools, max_tokens))
+                    reply = _reply(raw, self.name, attempt)
+                    break
+                except Exception as error:
+                    if line.broken:
+                        attempt.lost()
+                        continue
+                    if self._may_be_strict and _strictness_refused(error):
+                        self._may_be_strict = False
+                        continue
+                    wait = attempt.wait_or_raise(error, self.name)
+            self._rest(wait)
         self._on_reply(reply)
         return reply
+
+    def _must_be_wanted(self, attempt: "_Attempts") -> None:
+        """Raises what the wish does; what was sent before may have cost something, and is told."""
+        try:
+            self._wish.must_be_wanted()
+        except Exception:
+            if attempt.spent.calls:
+                self._on_reply(attempt.broken_off(self.name))
+            raise
+
+    def _rest(self, seconds: float) -> None:
+        over = threading.Event()
+        with self._wish.breaking(over.set):
+            over.wait(seconds)
 
     def _body(
         self, system: str, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int
@@ -153,9 +171,10 @@ class Model:
             body["cache_control"] = _CACHED
         return body
 
-    def _send(self, body: dict[str, object]) -> object:
+    def _send(self, line: Line, body: dict[str, object]) -> object:
+        client = line.client(self._access.api_key, self._access.base_url, self._access.timeout_seconds)
         # The body is built from our own values; the SDK's types describe it but cannot be met by a plain dict.
-        create = cast(Callable[..., object], self._client.messages.create)
+        create = cast(Callable[..., object], client.messages.create)
         return create(**body)
 
 
@@ -175,13 +194,20 @@ class _Attempts:
     def seconds(self) -> float:
         return time.monotonic() - self._began
 
-    def wait_or_raise(self, error: Exception, model: str) -> None:
-        """Returns after the wait when another attempt is allowed; raises the translated error when it is not."""
+    def lost(self) -> None:
+        """The request had been sent, so it may be billed although nobody saw the answer."""
+        self.spent = self.spent.plus(Spent(calls=1, unpriced_calls=1))
+
+    def broken_off(self, model: str) -> Reply:
+        """What was sent and may have cost something, as a reply of which nothing came."""
+        return Reply("", (), Stopped.CUT, "broken off", self.spent, model, "", self.seconds, self.sent)
+
+    def wait_or_raise(self, error: Exception, model: str) -> float:
+        """How long to wait when another attempt is allowed; raises the translated error when it is not."""
         import anthropic
 
         if isinstance(error, anthropic.APITimeoutError):
-            # The request had been sent, so it may be billed although nobody saw the answer.
-            self.spent = self.spent.plus(Spent(calls=1, unpriced_calls=1))
+            self.lost()
         if not isinstance(error, anthropic.APIError):
             raise error
         asked = _asked_wait(error)
@@ -189,7 +215,7 @@ class _Attempts:
         late = self.seconds + wait > self._access.patience_seconds
         if not _may_pass(error) or self.sent >= self._access.attempts or late:
             raise _translated(error, model, self) from error
-        time.sleep(wait)
+        return wait
 
     def _backoff(self) -> float:
         step = min(self._access.first_wait_seconds * 2.0 ** (self.sent - 1), _LONGEST_STEP_SECONDS)
@@ -199,40 +225,6 @@ class _Attempts:
 def warm() -> None:
     """The SDK is loaded, which takes a second or more and about 50 MB. For a thread, while other work is under way."""
     import anthropic  # noqa: F401
-
-
-@functools.cache
-def _client(api_key: str, base_url: str | None, timeout_seconds: float) -> "anthropic.Anthropic":
-    import anthropic
-
-    return anthropic.Anthropic(
-        api_key=api_key,
-        base_url=base_url or "https://api.anthropic.com",
-        max_retries=0,
-        # Spans are the ledger's; the SDK would add its own to them.
-        open_telemetry=False,
-        timeout=anthropic.Timeout(timeout_seconds, connect=10.0, pool=30.0),
-        http_client=_http_client(_Towards.of(base_url)),
-    )
-
-
-class _Towards(Enum):
-    """Where a connection goes. Proxies of the environment are for the network and never for this machine."""
-
-    NETWORK = True
-    THIS_MACHINE = False
-
-    @classmethod
-    def of(cls, base_url: str | None) -> "_Towards":
-        return cls.THIS_MACHINE if urlsplit(base_url or "").hostname in _LOOPBACK else cls.NETWORK
-
-
-@functools.cache
-def _http_client(towards: _Towards) -> Any:
-    """One pool of connections per process and direction."""
-    import anthropic
-
-    return anthropic.DefaultHttpxClient(trust_env=towards.value)
 
 
 def _tool(tool: Tool) -> dict[str, object]:

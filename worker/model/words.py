@@ -1,9 +1,10 @@
 """The values that pass between a belt and a model: tools, messages, replies. No vendor's types among them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from app.core.budget import Spent
 from worker.model.schema import understood
@@ -133,6 +134,32 @@ class ToolResults:
 
 
 Message = UserText | AssistantTurn | ToolResults
+
+
+class Wish(Protocol):
+    """Whether what a model is asked for is still wanted."""
+
+    def must_be_wanted(self) -> None:
+        """Raises where it is not."""
+        ...
+
+    def breaking(self, act: Callable[[], None]) -> AbstractContextManager[None]:
+        """While the block runs, `act` is called once as soon as it is not wanted any more, from whatever thread."""
+        ...
+
+
+class _Always:
+    """What is wanted to its end."""
+
+    def must_be_wanted(self) -> None:
+        """Never raises."""
+
+    def breaking(self, _act: Callable[[], None]) -> AbstractContextManager[None]:
+        """Nothing is broken off."""
+        return nullcontext()
+
+
+ALWAYS = _Always()
 
 
 class ModelError(Exception):

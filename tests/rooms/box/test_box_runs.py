@@ -327,3 +327,14 @@ def test_copies_that_a_killed_process_left_are_removed_by_the_next(tmp_path: Pat
         assert not copy.exists()
     finally:
         kept.rmdir()
+
+
+def test_a_command_that_waits_for_its_turn_is_called_off_as_well(box, tree, monkeypatch):
+    monkeypatch.setattr("worker.box.box._slots", full := threading.Semaphore(0))
+    answers = iter([True, False])
+    result = box.run(tree, Command(("true",), 5, Profile.TEST), lambda: next(answers))
+    assert isinstance(result, Ran) and (result.ended, result.exit_status) == (Ended.CALLED_OFF, None)
+    full.release()
+    result = box.run(tree, Command(("true",), 5, Profile.TEST))
+    assert isinstance(result, Ran) and result.exit_status == 0
+    assert full.acquire(blocking=False), "the turn is given back"

@@ -6,12 +6,16 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from decimal import Decimal
 
 import pytest
 
+from app.core.belts import Belt
 from app.core.budget import Spent
+from worker.evidence.trace import CalledOff, Trace
 from worker.model.client import Access, Model, ModelMisconfigured, ModelRejected, ModelUnavailable
+from worker.model.line import Towards, line_towards
 from worker.model.words import AssistantTurn, Outcome, Stopped, Tool, ToolResult, ToolResults, UserText
 
 HELLO = [UserText("Look at the issue.")]
@@ -109,6 +113,36 @@ def test_a_time_out_is_counted_as_a_call_of_unknown_price(serve, model_at):
     reply = model_at(api, timeout_seconds=0.2).ask("prompt", HELLO, [PLAN], 500)
     assert reply.attempts == 2
     assert (reply.spent.calls, reply.spent.unpriced_calls) == (2, 1)
+
+
+@pytest.mark.parametrize("turn", [{**GOOD, "delay": 20}, {"error": 529, "retry_after": 20}])
+def test_what_nobody_wants_any_more_is_broken_off_and_what_it_may_have_cost_is_told(serve, turn):
+    api, trace = serve(turn, GOOD), Trace("run-1", Belt.EXECUTOR)
+    model = Model(Access("sk-test", api.url), "claude-opus-5-5", trace.replied("executor"), trace)
+
+    def cancel() -> None:
+        while not api.requests:
+            time.sleep(0.01)
+        trace.call_off("cancelled by mira")
+
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
+    with pytest.raises(CalledOff, match="cancelled by mira"):
+        model.ask("prompt", HELLO, [PLAN], 500)
+    canceller.join()
+    told = [(span.outcome, span.detail, span.calls, span.unpriced_calls) for span in trace.taken()]
+    assert told == ([("cut", "broken off", 1, 1)] if "delay" in turn else [])
+    assert len(api.requests) == 1
+
+
+def test_a_line_serves_the_next_call_unless_it_was_broken_off() -> None:
+    with line_towards(Towards.THIS_MACHINE) as first, line_towards(Towards.THIS_MACHINE) as beside:
+        assert beside is not first
+    with line_towards(Towards.THIS_MACHINE) as second:
+        assert second in (first, beside)
+        second.break_off()
+    with line_towards(Towards.THIS_MACHINE) as third:
+        assert third is not second
 
 
 def test_an_api_out_of_reach_is_unavailable(model_at):
