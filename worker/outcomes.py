@@ -34,6 +34,7 @@ class Wait:
 
     seconds: float
     reason: str
+    branch: str = ""
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,11 @@ class Held(Wait):
 
 @dataclass(frozen=True)
 class Retry:
-    """Something failed: tried again, a bounded number of times."""
+    """Something failed: tried again, a bounded number of times. `branch` holds what was done before it did."""
 
     reason: str
     unexpected: bool = False
+    branch: str = ""
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,7 @@ class Abandon:
     """Trying again would not help."""
 
     reason: str
+    branch: str = ""
 
 
 @dataclass(frozen=True)
@@ -130,14 +133,14 @@ def _of_github(error: GitHubError) -> Outcome:
     words = f"{error.reason} {error.remedy}"
     match error:
         case RateLimited():
-            return Wait(error.retry_after, error.reason)
+            return Wait(error.retry_after, error.reason, error.branch)
         case Suspended():
-            return Wait(SUSPENDED_SECONDS, error.reason)
+            return Wait(SUSPENDED_SECONDS, error.reason, error.branch)
         case Locked():
-            return Wait(LOCKED_SECONDS, error.reason)
+            return Wait(LOCKED_SECONDS, error.reason, error.branch)
         case BranchNotSeen():
-            return Retry(words)
+            return Retry(words, branch=error.branch)
         case Archived() | Gone() | Moved() | NotFound() | Conflict() | Forbidden() | Invalid():
-            return Abandon(words)
+            return Abandon(words, error.branch)
         case _:
-            return Retry(words)
+            return Retry(words, branch=error.branch)

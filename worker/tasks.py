@@ -116,8 +116,8 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
             # 5 s, 25 s, 2 minutes, 10 minutes: an outage of GitHub's ordinary length costs no run.
             pause = timedelta(seconds=5.0 ** (claim.attempts - claim.postponements))
             shop.ledger.retry(claim, shop.clock() + pause, reason, shop.clock())
-        case Abandon(reason) | Wait(_, reason) | Retry(reason):
-            abandoned = shop.ledger.abandon(claim, reason, shop.clock())
+        case Abandon(reason, branch) | Wait(_, reason, branch) | Retry(reason, branch=branch):
+            abandoned = shop.ledger.abandon(claim, reason, shop.clock(), branch)
             if isinstance(abandoned, Recorded):
                 shop.doorbell.ring(abandoned.rings)
 

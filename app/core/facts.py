@@ -325,6 +325,8 @@ class EffectAbandoned(_Fact):
     effect: str
     key: str
     reason: str
+    branch: str = ""
+    """The branch that holds the work, where one was made all the same."""
 
 
 Fact = Annotated[

@@ -71,6 +71,8 @@ def closed(state: State, reason: ClosedReason, words: Refused, **more: Any) -> M
     stood = {"proposal": getattr(state, "proposal", None), "patch_ref": getattr(state, "patch_ref", "")}
     if isinstance(state, Approved):
         stood["work"] = state.work
+    if isinstance(state, Built):
+        stood["report_ref"] = state.report_ref
     if isinstance(state, Approved | Built | Reporting | Published):
         stood["approvals"] = (*state.also, state.approval)
     after = Closed(**(kept(state) | stood | more), reason=reason, words=words.reason, remedy=words.remedy)

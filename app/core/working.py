@@ -342,6 +342,9 @@ def _waits_for(state: State) -> str:
     return ""
 
 
+_BY_HAND = "Open a pull request from it, or set the label again for a new run."
+
+
 def effect_abandoned(state: State, fact: f.EffectAbandoned) -> Move | Stay:
     """What could not be done is said; the end of the work that the run waits for ends it. An offer outlives that."""
     if isinstance(state, Closed):
@@ -350,6 +353,9 @@ def effect_abandoned(state: State, fact: f.EffectAbandoned) -> Move | Stay:
     if fact.key == _waits_for(state):
         if isinstance(state, Proposed):
             return _revision_failed(state, words, Spent())
+        if fact.branch:
+            stands = f"The work stands on the branch {fact.branch}."
+            return closed(state, ClosedReason.FAILED, Refused(f"{fact.reason} {stands}", _BY_HAND), branch=fact.branch)
         return closed(state, ClosedReason.FAILED, words)
     if isinstance(state, Proposed) and fact.key == f"plan-comment:{state.proposal.version}":
         unsaid = Refused(f"The plan could not be posted: {fact.reason}", "Setting the label again starts a new run.")

@@ -114,9 +114,10 @@ class Claims(OnDatabase):
 
         return self._database.writing(work)
 
-    def abandon(self, claim: Claim, reason: str, now: datetime) -> Recorded | Refused:
-        """The effect will not be done: it is settled, and the run learns why."""
-        given_up = EffectAbandoned(at=now, effect=claim.effect.kind, key=claim.effect.key, reason=reason)
+    def abandon(self, claim: Claim, reason: str, now: datetime, branch: str = "") -> Recorded | Refused:
+        """The effect will not be done: it is settled, and the run learns why. `branch` is what was made of it."""
+        kind, key = claim.effect.kind, claim.effect.key
+        given_up = EffectAbandoned(at=now, effect=kind, key=key, reason=reason, branch=branch)
         return self.settle(claim, [given_up], f"abandoned: {reason}", now)
 
     def postpone(self, claim: Claim, until: datetime, reason: str, now: datetime) -> Refused | None:

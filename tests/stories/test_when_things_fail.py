@@ -121,7 +121,9 @@ def test_a_github_that_stays_broken_ends_the_run_with_words(story: Story) -> Non
     story.mira.says("/approve")
     story.wait_out()
     assert story.control.pulls(REPO) == []
-    story.ends(Closed, "Ended (failed)")
+    (branch,) = (name for name in story.control.branches(REPO) if name.startswith("countersign/"))
+    link = f"/{REPO}/compare/{branch.replace('/', '%2F')}?expand=1"
+    story.ends(Closed, "Ended (failed)", f"The work stands on the branch {branch}", "The change is kept", link)
 
 
 # -- the mint -----------------------------------------------------------------------------------------------------

@@ -62,6 +62,7 @@ def open_draft(publisher: Publisher, finished: Finished, now: datetime) -> Told:
         asked = _open(publisher, finished, landed)
     except GitHubError as error:
         if not is_final(error):
+            error.branch = branch
             raise
         return _failed(finished, error.reason, error.remedy, now, branch)
     if isinstance(asked, Refused):

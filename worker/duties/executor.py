@@ -200,7 +200,7 @@ def _models(work: _Work) -> BenchModels:
 
 
 def _waiting(unavailable: BoxUnavailable | EnvironmentUnavailable) -> MustWait:
-    return MustWait(Held(HELD_SECONDS, unavailable.reason, unavailable.remedy))
+    return MustWait(Held(HELD_SECONDS, unavailable.reason, remedy=unavailable.remedy))
 
 
 def _paused(work: _Work, paused: Paused) -> Done:

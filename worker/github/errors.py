@@ -78,7 +78,7 @@ class GitHubError(Exception):
 
     `reason` is one plain sentence about what happened and `remedy` one about what to do next; neither holds a
     credential. `call` names the request. `maybe_done` is true when a write may have happened although no good
-    answer came: look before asking again.
+    answer came: look before asking again. `branch` is what had been made before, by whoever knows.
     """
 
     remedy_by_default = "Look at the reason, then ask again."
@@ -88,6 +88,7 @@ class GitHubError(Exception):
         self.remedy = redact(remedy or self.remedy_by_default)
         self.call = call
         self.maybe_done = False
+        self.branch = ""
         super().__init__(f"{self.reason} {self.remedy} ({call})")
 
 
