@@ -5,6 +5,7 @@ CI it fails instead.
 """
 
 import os
+import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,15 @@ settings.register_profile("house", deadline=None, phases=without_explaining, der
 settings.load_profile("house")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    ours = parser.getgroup("countersign")
+    ours.addoption("--seed", type=int, help="what is chosen by chance is chosen as in the run that told this number")
+    ours.addoption("--seconds", type=float, help="a soak of so many seconds; without it short forms run")
+
+
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.seed is None:
+        config.option.seed = random.randrange(10**6)
     given = getattr(config, "workerinput", None)
     if given is None:
         config.stash[SERVERS] = services.new_servers()
@@ -69,7 +78,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Name what was left out, grouped by reason."""
+    """Name what was left out, grouped by reason; and the seed."""
+    terminalreporter.write_line(f"seed {terminalreporter.config.option.seed}")
     reasons: dict[str, int] = {}
     for report in terminalreporter.stats.get("skipped", []):
         reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
@@ -99,6 +109,20 @@ def postgres_server(pytestconfig: pytest.Config) -> services.Started:
 def redis_server(pytestconfig: pytest.Config) -> services.Started:
     """The session's Redis server; tests of theirs want `redis_url` instead."""
     return _started(pytestconfig.stash[SERVERS].redis)
+
+
+@pytest.fixture
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """What a test chooses by: the same again with the same `--seed`."""
+    return random.Random(f"{request.config.option.seed} {request.node.name}")
+
+
+@pytest.fixture
+def soak_seconds(request: pytest.FixtureRequest) -> float | None:
+    """How long the long form of a test may take, of all together; None for the short form."""
+    seconds: float | None = request.config.option.seconds
+    soaking = sum("soak_seconds" in getattr(item, "fixturenames", ()) for item in request.session.items)
+    return None if seconds is None else seconds / soaking
 
 
 @pytest.fixture

@@ -21,6 +21,7 @@ from app.core.missed import ROUND
 from app.core.run import State
 from app.ledger import migrate, open_ledger
 from app.ledger.outcomes import Claim, DebtView, RunView
+from app.ledger.store import Ledger
 from app.main import make_server, make_web
 from app.queue import Doorbell, make_celery
 from app.settings import bounds_settings, web_settings
@@ -35,7 +36,7 @@ from worker.mint.caller import MintCaller
 from worker.mint.catching_up import CatchingUp
 from worker.mint.mint import Mint, Site
 from worker.mint.serve import MintServer
-from worker.settings import belt_settings
+from worker.settings import BeltSettings, belt_settings
 from worker.shop import Shop
 from worker.watching import Watch
 
@@ -135,8 +136,9 @@ class House:
         self._identity = AppIdentity(self.twin.url, app_id, key, clock, connections)
         self._identity.__enter__()
         site = Site(self.twin.url, connections, bounds_settings(self.env))
-        self.mint = Mint(self.ledger, self._identity, site, self.now)
-        self._catching_up = CatchingUp(self.ledger, self._identity, self.twin.url, self.now)
+        ledger = self.ledger_of("mint")
+        self.mint = Mint(ledger, self._identity, site, self.now)
+        self._catching_up = CatchingUp(ledger, self._identity, self.twin.url, self.now)
         self._mint_server = MintServer(self.mint)
         self._lines, theirs = socket.socketpair()
         self._mint_server.take_lines(theirs.detach())
@@ -172,8 +174,21 @@ class House:
         if belt is not Belt.PUBLISHER:
             env |= {"ANTHROPIC_API_KEY": "a key for stories", "ANTHROPIC_BASE_URL": self.model.url}
         settings = replace(belt_settings(belt, env), lease=self.furnishing.lease)
-        celery = make_celery(settings.queue)
-        return Shop(settings, self.ledger, Doorbell(celery), MintCaller(ours), self.now)
+        return Shop(settings, self.ledger_of(belt), self.doorbell_of(settings), self.line_of(belt, ours), self.now)
+
+    # -- what a process has; worlds whose processes die give each its own ----------------------------------------
+
+    def ledger_of(self, process: str) -> Ledger:
+        """The ledger as this process (a belt or `mint`) holds it."""
+        return self.ledger
+
+    def doorbell_of(self, settings: BeltSettings) -> Doorbell:
+        """A belt's way to ring the others."""
+        return Doorbell(make_celery(settings.queue))
+
+    def line_of(self, belt: Belt, sock: socket.socket) -> MintCaller:
+        """A belt's line to the mint, over this socket."""
+        return MintCaller(sock)
 
     # -- cranking ---------------------------------------------------------------------------------------------
 

@@ -45,9 +45,10 @@ def make_story(tmp_path: Path, request: pytest.FixtureRequest, endings: list[thr
         files: Mapping[str, str | bytes] = FILES,
         ledger_url: str = f"sqlite:///{tmp_path / 'ledger.db'}",
         furnishing: Furnishing = PLAIN,
+        kind: type[Story] = Story,
         **more: Any,
     ) -> Story:
-        story = Story(tmp_path, ledger_url, script, furnishing)
+        story = kind(tmp_path, ledger_url, script, furnishing)
         made.append(story)
         story.people(files, more.pop("issue", ISSUE), **more)
         return story
