@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench bench-checks bench-distill bench-edit bench-input bench-planning bench-rank bench-snapshot lock clean system-run system-test environment environment-test
+.PHONY: help run test soak lint bench bench-checks bench-distill bench-edit bench-input bench-planning bench-rank bench-snapshot lock clean system-run system-test environment environment-test
 
 BIN := .venv/bin
 # One more than there are processors: stories also wait, for other processes and for disks.
@@ -30,6 +30,9 @@ test: system-test environment-test ## The whole suite: ruff, mypy, import-linter
 	$(MAKE) lint || failed=1; \
 	$(BIN)/pytest $(PYTEST_ARGS) || failed=1; \
 	test -z "$$failed"
+
+soak: system-test environment-test ## The crash matrix whole and a long storm: make soak SECONDS=3600 SEED=1
+	@$(BIN)/pytest $(PYTEST_ARGS) -s --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED)) tests/stories/test_crash_matrix.py tests/stories/test_storm.py
 
 lint: environment-test ## Only ruff, mypy and import-linter
 	@failed=; \

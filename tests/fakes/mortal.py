@@ -22,9 +22,11 @@ from app.queue import WORK, Doorbell, make_celery
 from infra.twin.faults import Fault
 from tests.fakes.household import SOON
 from tests.fakes.story import Story
+from worker import tasks
 from worker.mint.caller import MintCaller
 from worker.mint.wire import Answered, Asked
 from worker.settings import BeltSettings
+from worker.watching import Watch
 
 Result = TypeVar("Result")
 
@@ -217,9 +219,14 @@ class MortalStory(Story):
             self.does(debt)
         raise AssertionError(f"this is never settled: {owed}")
 
+    def hears(self, belt: Belt, effect_id: int) -> None:
+        """A bell, once more."""
+        tasks.work(self.shops[belt], effect_id)
+
     def lost_tokens(self) -> list[dict[str, Any]]:
         """The tokens that live although nothing is being done; the ledger names each."""
-        living = [one for one in self.control.tokens() if not one["revoked"]]
+        now = self.now().timestamp()
+        living = [one for one in self.control.tokens() if not one["revoked"] and one["expires"] > now]
         named = (*self.ledger.live_mints(self.now()), *self.ledger.unfinished_mints(self.now()))
         assert len(living) <= len(named), "a token lives that the ledger does not name"
         return living
@@ -239,6 +246,7 @@ class MortalStory(Story):
             self.start_mint()
         else:
             self.shops[Belt(process)] = self._shop(Belt(process))
+            self.watch = Watch(self.shops[Belt.PUBLISHER])
 
     def _lose_lines(self, *belts: Belt) -> None:
         for belt in belts:

@@ -1,0 +1,214 @@
+"""A storm: many runs at once, people, belts, GitHub and deliveries in an order of chance, and whatever can fail fails.
+
+Everything is chosen by one seed. What is done is written down, so that a storm that ended badly can be read.
+"""
+
+import random
+import shutil
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from app.core.belts import Belt
+from app.core.run import Proposed
+from tests.fakes.mortal import BROKER, GITHUB, LEDGER, MINT, MortalStory, Point
+from tests.fakes.story import REPO
+
+SECONDARY = '{"message": "You have exceeded a secondary rate limit."}'
+TROUBLE: Sequence[dict[str, Any]] = (
+    {"mode": "instead", "status": 500},
+    {"mode": "instead", "status": 503},
+    {"mode": "after", "status": 502},
+    {"mode": "drop"},
+    {"mode": "drop-after"},
+    {"mode": "instead", "status": 403, "body": SECONDARY},
+    {"mode": "instead", "status": 429, "headers": {"retry-after": "7"}},
+    {"mode": "instead", "status": 401, "body": '{"message": "Bad credentials"}'},
+)
+REQUESTS = (
+    "POST .*/access_tokens", "DELETE .*/installation/token", "POST .*/comments$", "PATCH .*/comments/",
+    "POST .*/reactions", "POST .*/git/(blobs|trees|commits)", "POST .*/git/refs", "POST .*/pulls$", "POST .*/graphql",
+    "GET .*/collaborators/", "GET .*/issues/", "GET .*/contents/", "GET .*/git/", "info/refs", "git-upload-pack",
+)  # fmt: skip
+MOST_AT_ONCE = 4
+"""Faults that are armed at one time: more than an effect has attempts would be an outage, and end runs rightly."""
+
+
+class Weather:
+    """Drives a world for so many runs; `label` asks for them and `open_issue` makes one to set it on."""
+
+    def __init__(self, story: MortalStory, chance: random.Random, label: str, open_issue: Callable[[], int]) -> None:
+        self.story = story
+        self.chance = chance
+        self.label = label
+        self.open_issue = open_issue
+        self.log: list[str] = []
+        self.counts: Counter[str] = Counter()
+        self.labelled: list[int] = []
+        self.asked: list[tuple[int, int]] = []
+        """Issue and id of each comment that somebody made."""
+
+    def rages(self, runs: int, more: Callable[[], bool] = lambda: True) -> None:
+        """So many issues are labelled (fewer once there is no `more`), each when its turn comes by chance, and all is
+        done that is owed until every run waits for a person or has ended."""
+        left = runs
+        while left and more():
+            self._acts(self._labels)
+            left -= 1
+            for _ in range(self.chance.randrange(4, 16)):
+                self._something()
+        for _ in range(runs * 40):
+            if not self._owed() and not self._waiting():
+                break
+            self._something()
+
+    def clears(self) -> None:
+        """Nothing fails any more. What GitHub could not deliver is delivered; who waits for a person gets a word."""
+        story = self.story
+        story.twin.forge.faults.clear()
+        story.control.clear_treatments()
+        story.control.release_deliveries("last-first")
+        story.control.settle()
+        for _ in range(20):
+            self._redeliver()
+            story.wait_out()
+            waiting = self._waiting()
+            if not waiting:
+                return
+            for number in waiting:
+                self.asked.append((number, story.mira.writes("/approve", number)))
+        raise AssertionError(f"these wait for ever: {waiting}")
+
+    # -- what can happen --------------------------------------------------------------------------------------
+
+    def _something(self) -> None:
+        deeds: dict[Callable[[], object], int] = {
+            self._works: 55, self._dies: 16, self._time: 6, self._trouble: 5, self._speaks: 7, self._rings: 4,
+            self._late: 3, self._redeliver: 1, self._broker_is_lost: 1, self._sweeps: 2,
+        }  # fmt: skip
+        [deed] = self.chance.choices(list(deeds), list(deeds.values()))
+        deed()
+
+    def _works(self) -> None:
+        """Some belt does something that is owed."""
+        if owed := self._due():
+            self.story.does(self.chance.choice(owed))
+
+    def _dies(self) -> None:
+        """Some belt does something, and it or the mint dies over it."""
+        owed = self._due()
+        if not owed:
+            return
+        debt = self.chance.choice(owed)
+        process = self.chance.choice([debt.belt.value, debt.belt.value, MINT])
+        place = self.chance.choice([LEDGER, BROKER, GITHUB] if process != MINT else [LEDGER, GITHUB])
+        point = Point(process, place, self.chance.randrange(1, 5), self.chance.random() < 0.5)
+        if self.story.dies_in(debt, point):
+            self._note("death", f"{debt.key} of {debt.run}: {point}")
+
+    def _rings(self) -> None:
+        """A bell is heard again, of anything that was ever owed."""
+        runs = self.story.ledger.runs()
+        view = self.story.ledger.run(self.chance.choice(runs).id) if runs else None
+        if view is not None:
+            effect = self.chance.choice(view.effects)
+            self._note("bell", f"{effect.effect.key} of {view.id} again")
+            self.story.hears(effect.belt, effect.id)
+
+    def _time(self) -> None:
+        self.story.pass_time(timedelta(seconds=self.chance.choice([1, 10, 40])))
+
+    def _trouble(self) -> None:
+        """A request that fits will fail."""
+        if len(self.story.twin.forge.faults.waiting()) < MOST_AT_ONCE:
+            pattern, how = self.chance.choice(REQUESTS), self.chance.choice(TROUBLE)
+            self._note("trouble", f"{pattern} {how}")
+            self.story.control.fault(pattern, **how)
+
+    def _broker_is_lost(self) -> None:
+        """Whatever rang is not heard, and nobody can ring before the belts begin anew."""
+        shutil.rmtree(self.story.folder / "data" / "queue", ignore_errors=True)
+        self._note("broker", "lost")
+
+    def _sweeps(self) -> None:
+        self.story.sweep()
+
+    def _late(self) -> None:
+        self.story.control.release_deliveries(self.chance.choice(["first-first", "last-first"]))
+        self.story.control.settle()
+
+    def _redeliver(self) -> None:
+        """What was never answered well is delivered again, in any order; and something that was as well."""
+        everything = self.story.control.deliveries()
+        well = {one["guid"] for one in everything if one["status"] == "OK"}
+        badly = list({one["guid"]: one["id"] for one in everything if one["guid"] not in well}.values())
+        again = [self.chance.choice(everything)["id"]] if everything else []
+        for delivery in self.chance.sample(badly, len(badly)) + again:
+            self.story.control.redeliver(delivery)
+        self.story.control.settle()
+
+    def _speaks(self) -> None:
+        """Somebody says something, where a plan waits if any does, or anywhere."""
+        numbers = self._waiting() or self.labelled
+        if numbers:
+            number = self.chance.choice(numbers)
+            self._acts(lambda: self._says(number))
+
+    def _says(self, number: int) -> None:
+        who = self.chance.choice([self.story.mira, self.story.mira, self.story.max, self.story.rita, self.story.theo])
+        usual = ["/approve"] * 8 + [
+            "/why",
+            "/aprove",
+            "thank you",
+            "/cancel",
+            "/reject",
+            "/status",
+            "/approve 0badc0de",
+        ]
+        words = self.chance.choice(usual)
+        for _ in range(self.chance.choice([1, 1, 1, 2])):
+            self._note("word", f"{who.login} on {number}: {words}")
+            self.asked.append((number, who.writes(words, number)))
+
+    def _labels(self) -> None:
+        """By one who may, and now and then by two in the same moment."""
+        number = self.open_issue()
+        self.labelled.append(number)
+        for who in self.chance.choice([["mira"], ["mira"], ["max"], ["mira", "max"]]):
+            self._note("label", f"{who} on {number}")
+            self.story.control.label(REPO, number, self.label, who)
+            if self.chance.random() < 0.1:
+                self.story.control.unlabel(REPO, number, self.label, who)
+                self.story.control.label(REPO, number, self.label, who)
+
+    def _acts(self, deed: Callable[[], object]) -> None:
+        """A person does this, and the next delivery comes, or is lost, or late, or twice."""
+        how = self.chance.choice(["", "", "drop", "hold", "duplicate"])
+        if how:
+            self.story.control.treat_deliveries(how, times=self.chance.choice([1, 2]))
+        deed()
+        self.story.control.clear_treatments()
+        self.story.control.settle()
+
+    # -- looking ----------------------------------------------------------------------------------------------
+
+    def _owed(self) -> bool:
+        return bool(self.story.ledger.debts())
+
+    def _due(self) -> list[Any]:
+        due = {one for belt in Belt for one in self.story.ledger.owed(belt, self.story.now())}
+        return [one for one in self.story.ledger.debts() if one.effect_id in due]
+
+    def _waiting(self) -> list[int]:
+        """The issues whose runs wait for a person."""
+        waiting = []
+        for summary in self.story.ledger.runs():
+            view = self.story.ledger.run(summary.id) if summary.state == "proposed" else None
+            if view is not None and isinstance(view.state, Proposed) and view.state.proposal.comment_id is not None:
+                waiting.append(summary.issue_number)
+        return waiting
+
+    def _note(self, what: str, words: str) -> None:
+        self.counts[what] += 1
+        self.log.append(f"{what}: {words}")
