@@ -241,8 +241,12 @@ class House:
         for _ in range(rounds):
             due = self.ledger.due_at(ROUND)
             self.pass_time(max((due or self.now()) - self.now(), SOON))
-            self._catching_up.round()
+            self.looks_for_missed()
             self.crank()
+
+    def looks_for_missed(self) -> None:
+        """The mint looks for missed deliveries, if that is due."""
+        self._catching_up.round()
 
     # -- looking ----------------------------------------------------------------------------------------------
 

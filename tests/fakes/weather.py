@@ -31,6 +31,9 @@ REQUESTS = (
     "POST .*/reactions", "POST .*/git/(blobs|trees|commits)", "POST .*/git/refs", "POST .*/pulls$", "POST .*/graphql",
     "GET .*/collaborators/", "GET .*/issues/", "GET .*/contents/", "GET .*/git/", "info/refs", "git-upload-pack",
 )  # fmt: skip
+NOBODY = "http://127.0.0.1:1/"
+"""Where no web process is."""
+
 MOST_AT_ONCE = 4
 """Faults that are armed at one time: more than an effect has attempts would be an outage, and end runs rightly."""
 
@@ -71,7 +74,7 @@ class Weather:
         story.control.release_deliveries("last-first")
         story.control.settle()
         for _ in range(20):
-            self._redeliver()
+            story.catch_up(4)
             story.wait_out()
             waiting = self._waiting()
             if not waiting:
@@ -85,7 +88,7 @@ class Weather:
     def _something(self) -> None:
         deeds: dict[Callable[[], object], int] = {
             self._works: 55, self._dies: 16, self._time: 6, self._trouble: 5, self._speaks: 7, self._rings: 4,
-            self._late: 3, self._redeliver: 1, self._broker_is_lost: 1, self._sweeps: 2,
+            self._late: 3, self._once_more: 1, self._catches_up: 1, self._broker_is_lost: 1, self._sweeps: 2,
         }  # fmt: skip
         [deed] = self.chance.choices(list(deeds), list(deeds.values()))
         deed()
@@ -123,6 +126,8 @@ class Weather:
         """A request that fits will fail."""
         if len(self.story.twin.forge.faults.waiting()) < MOST_AT_ONCE:
             pattern, how = self.chance.choice(REQUESTS), self.chance.choice(TROUBLE)
+            if how.get("status") == 401 and pattern.startswith("DELETE"):
+                return  # GitHub says so of a token that is revoked already, and is believed
             self._note("trouble", f"{pattern} {how}")
             self.story.control.fault(pattern, **how)
 
@@ -138,15 +143,16 @@ class Weather:
         self.story.control.release_deliveries(self.chance.choice(["first-first", "last-first"]))
         self.story.control.settle()
 
-    def _redeliver(self) -> None:
-        """What was never answered well is delivered again, in any order; and something that was as well."""
+    def _once_more(self) -> None:
+        """Somebody has GitHub deliver something again."""
         everything = self.story.control.deliveries()
-        well = {one["guid"] for one in everything if one["status"] == "OK"}
-        badly = list({one["guid"]: one["id"] for one in everything if one["guid"] not in well}.values())
-        again = [self.chance.choice(everything)["id"]] if everything else []
-        for delivery in self.chance.sample(badly, len(badly)) + again:
-            self.story.control.redeliver(delivery)
-        self.story.control.settle()
+        if everything:
+            self.story.control.redeliver(self.chance.choice(everything)["id"])
+            self.story.control.settle()
+
+    def _catches_up(self) -> None:
+        """The mint looks for what did not reach us, as far as it gets."""
+        self.story.looks_for_missed()
 
     def _speaks(self) -> None:
         """Somebody says something, where a plan waits if any does, or anywhere."""
@@ -183,13 +189,16 @@ class Weather:
                 self.story.control.label(REPO, number, self.label, who)
 
     def _acts(self, deed: Callable[[], object]) -> None:
-        """A person does this, and the next delivery comes, or is lost, or late, or twice."""
-        how = self.chance.choice(["", "", "drop", "hold", "duplicate"])
-        if how:
-            self.story.control.treat_deliveries(how, times=self.chance.choice([1, 2]))
+        """A person does this, and the next delivery comes, or comes late, or twice, or finds nobody there."""
+        control, how = self.story.control, self.chance.choice(["", "", "", "hold", "duplicate", "nobody"])
+        if how == "nobody":
+            control.set_hook(NOBODY)
+        elif how:
+            control.treat_deliveries(how, times=self.chance.choice([1, 2]))
         deed()
-        self.story.control.clear_treatments()
-        self.story.control.settle()
+        control.settle()
+        control.clear_treatments()
+        control.set_hook(f"{self.story.web_url}/webhooks/github")
 
     # -- looking ----------------------------------------------------------------------------------------------
 
