@@ -44,7 +44,7 @@ class Wish(PlanPart):
     checks: tuple[Check, ...] = ()
     hosts: tuple[str, ...] = ()
     setup: tuple[CommandWords, ...] | None = None
-    """Set-up commands, where the plan has none and its first checks need them."""
+    """All set-up commands, where its further checks and steps need more than the plan has."""
     acceptance: tuple[ShortWords, ...] = ()
     """What will be true besides."""
 
@@ -120,7 +120,7 @@ def added(before: Plan, after: Plan) -> Added:
         and len(after.steps) >= count
         and _begins_with(after.checks, before.checks)
         and _begins_with(after.hosts, before.hosts)
-        and before.setup in (None, after.setup)
+        and _begins_with(after.setup or (), before.setup or ())
         and _begins_with(after.acceptance or (), before.acceptance or ())
         and _begins_with(after.protected_paths, before.protected_paths)
     )
@@ -132,7 +132,7 @@ def added(before: Plan, after: Plan) -> Added:
         steps=after.file_steps()[count:],
         checks=after.checks[len(before.checks) :],
         hosts=after.hosts[len(before.hosts) :],
-        setup=(after.setup or ()) if before.setup is None else (),
+        setup=(after.setup or ())[len(before.setup or ()) :],
         acceptance=(after.acceptance or ())[len(before.acceptance or ()) :],
         protected_paths=after.protected_paths[len(before.protected_paths) :],
         budget=None if after.budget == before.budget else (before.budget, after.budget),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
 
+from app.core.clients import client_of
 from app.core.fit import is_manifest, is_test, policy_allows
 from app.core.paths import safe_path, shown
 from app.core.plan import AnswerQuestion, ChangeFile, Expectation, MoveFile, Plan, Step
@@ -73,8 +74,8 @@ def _faults(plan: Plan, template: Template, policy: Policy) -> Iterator[Fault]:
     yield from _check_faults(plan, template)
     if plan.hosts and plan.setup is None:
         yield Fault(Code.POLICY, "The plan names hosts to reach, and has no set-up commands that would reach them.")
-    if plan.setup is not None and plan.setup != policy.setup:
-        yield Fault(Code.POLICY, "The plan's set-up commands are not those of the policy.")
+    if plan.setup is not None and plan.setup != policy.setup and (policy.setup or not all(map(client_of, plan.setup))):
+        yield Fault(Code.POLICY, "The plan's set-up commands are those neither of the policy nor of a package client.")
     yield from _made_twice(plan)
     yield from _uncovered(plan)
     yield from _at_most("steps", len(plan.steps), template.limits.steps)

@@ -198,10 +198,10 @@ def _ground(fix: Fix, day: Day, tree: Path, grounds: Grounds) -> CheckEnvironmen
     else:
         files = tuple(project.version_files)
         (folder / _VERSION).write_text(project.version_module() if files else "")
-    links = {f"/work/{path}": f"/tools/0/{_VERSION}" for path in files}
-    pythonpath = (place.pythonpath[0], "/tools/0/packages")
+    links = {f"/work/{path}": f"/made/{_VERSION}" for path in files}
+    pythonpath = (place.pythonpath[0], "/made/packages")
     digest = hashlib.sha256(f"{fix.name} {day}".encode()).hexdigest()
-    return CheckEnvironment(folder, f"/tools/0/python/bin/python{day.python}", pythonpath, digest, (), links=links)
+    return CheckEnvironment(folder, f"/made/python/bin/python{day.python}", pythonpath, digest, links=links)
 
 
 def _made(folder: Path) -> Path:
@@ -211,7 +211,7 @@ def _made(folder: Path) -> Path:
 
 
 def _prover(ground: CheckEnvironment, snapshot: Snapshot, box: Box) -> Prover:
-    words = ("/usr/bin/env", "LD_LIBRARY_PATH=/tools/0/python/lib", ground.program, *PYTEST[1:])
+    words = ("/usr/bin/env", "LD_LIBRARY_PATH=/made/python/lib", ground.program, *PYTEST[1:])
     known = NamedCheck("pytest", words, PathArguments.ACCEPTED, KIND)
     return Prover(
         box=box,

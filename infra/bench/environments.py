@@ -11,18 +11,19 @@ from pathlib import Path
 from typing import Any
 
 from infra.demo.fetch_input import InputUnavailable, fetch_input
-from worker.box.box import Box, open_box
+from infra.demo.reach import box_of_this_machine
+from worker.box.box import Box
 from worker.box.checks import Ground, command_for, discover
 from worker.box.command import BoxUnavailable, Command, Ran
 from worker.box.environment import Workshop, registry_variables
-from worker.box.preparing import prepare
+from worker.box.preparing import of_this_machine, prepare
 
 TESTS = ("tests/test_filesize.py",)
 
 
 def cached_environment(rounds: int) -> dict[str, Any]:
     """Seconds of preparing and of preparing with the check, first and repeated (medians), and their ratios."""
-    box = open_box()
+    box = box_of_this_machine(os.environ)
     if isinstance(box, BoxUnavailable):
         return {"not measured": str(box)}
     with tempfile.TemporaryDirectory(prefix="countersign-bench-") as folder:
@@ -50,7 +51,7 @@ def _once(box: Box, tree: Path, workshop: Workshop) -> tuple[float, float] | str
     """Seconds until it is prepared, and until its check has ended; or what stood in the way."""
     check = next(one for one in discover(tree) if one.needs)
     began = time.monotonic()
-    environments = prepare({check.needs}, tree, workshop)
+    environments = prepare({check.needs}, tree, workshop, of_this_machine(box, workshop, "bench"))
     prepared = time.monotonic() - began
     if not isinstance(environments, tuple):
         return str(environments)

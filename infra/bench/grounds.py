@@ -13,9 +13,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from infra.demo.reach import box_of_this_machine
 from worker.belts.trying import Stood
 from worker.box.checks import PYTEST
-from worker.box.environment import CheckEnvironment, Workshop, build_environment, registry_variables
+from worker.box.command import BoxUnavailable
+from worker.box.environment import KIND as PYTHON_KIND
+from worker.box.environment import Workshop, registry_variables
+from worker.box.preparing import of_this_machine, prepare
 from worker.box.project import Project, UnreadableProject, read_project
 from worker.box.reproduction import PythonPlace, Stand, bare_place, prepared_place
 
@@ -72,9 +76,13 @@ class Grounds:
         return Stood(Stand(tree, project, place))
 
     def _today(self, tree: Path, project: Project, why: str) -> Stood:
-        made = build_environment(tree, Workshop(self._folder / "today", registry_variables(os.environ)))
-        if isinstance(made, CheckEnvironment):
-            return Stood(Stand(tree, project, prepared_place(made)), f"{why}; today's Python and packages stand in.")
+        workshop = Workshop(self._folder / "today", registry_variables(os.environ))
+        box = box_of_this_machine(os.environ)
+        if isinstance(box, BoxUnavailable):
+            return Stood(Stand(tree, project, bare_place(project)), f"{why}, and {box}")
+        made = prepare({PYTHON_KIND}, tree, workshop, of_this_machine(box, workshop, "bench"))
+        if isinstance(made, tuple):
+            return Stood(Stand(tree, project, prepared_place(made[0])), f"{why}; today's Python and packages stand in.")
         return Stood(Stand(tree, project, bare_place(project)), f"{why}, and {made}")
 
     def _interpreter(self, version: str) -> Path | None:

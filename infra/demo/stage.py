@@ -20,6 +20,7 @@ import httpx
 
 from app.settings import MODEL_KEY, whole_number
 from infra.demo.fetch_input import fetch_input
+from infra.demo.reach import NETWORKS, reserved_networks
 from infra.twin.app_key import write_key_pair
 from infra.twin.control import TwinControl, tree_of_folder
 from worker.box.processes import Process, start_process
@@ -95,11 +96,14 @@ def set_up(wish: Wish, env: Mapping[str, str], say: Callable[[str], None]) -> It
         else f"{MODEL_KEY} is set: real models do the work, and cost money."
     )
     tree, title, body = _input(wish, env, say)
+    networks = reserved_networks(env)
+    if networks != env.get(NETWORKS, ""):
+        say(f"Package registries stand at reserved addresses here, and set-ups may reach them: {networks}.")
     clearing = ExitStack()
     try:
         folder = Path(tempfile.mkdtemp(prefix="countersign-demo-"))
         clearing.callback(shutil.rmtree, folder, ignore_errors=True)
-        yield _built(Ground(folder, port, dict(env), clearing), scripted, wish, (tree, title, body))
+        yield _built(Ground(folder, port, {**env, NETWORKS: networks}, clearing), scripted, wish, (tree, title, body))
     finally:
         with _undisturbed():
             clearing.close()

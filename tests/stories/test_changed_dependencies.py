@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from worker.box.node import NODE, NPM
 
 from app.core.run import Approved, Closed, Published
 from tests.fakes.greeting import REVIEW, calls, planning, stepping
 from tests.fakes.household import Furnishing
 from tests.fakes.npm_registry import Registry, serving
 from tests.fakes.story import REPO, Story
-from worker.box.node import NODE, NPM
 
 pytestmark = [
     pytest.mark.needs_userns,

@@ -16,6 +16,7 @@ from app.core.policy import Policy
 from app.core.template import Template
 from app.core.verdict import Refused
 from worker.box.checks import Ground, NamedCheck, wrong_paths
+from worker.box.provision import NOTHING_TO_PREPARE, Provisions
 from worker.model.conversation import Done, Failed, Handler
 from worker.model.words import Tool
 from worker.repo.standing import step_faults
@@ -89,8 +90,8 @@ class Amender:
     checks: tuple[NamedCheck, ...]
     ground: Ground
     """The exported base commit, in which a check's paths must exist."""
-    hosts: tuple[str, ...] = ()
-    """What set-up commands of the policy may reach; no plan names any other."""
+    provisions: Provisions = NOTHING_TO_PREPARE
+    """What the tree's set-ups are; no plan names any other, nor a host that they may not reach."""
 
     def next_version(self, step: FileStep, asked: Mapping[str, Any]) -> Plan | Refused:
         """The plan with what is asked for, or everything that is wrong with it."""
@@ -118,14 +119,25 @@ class Amender:
         if asked.get("this_step"):
             stays = {"id": step.id, "who": step.who, "no_criterion_because": step.no_criterion_because}
             given["instead"] = asked["this_step"] | stays
-        strangers = [host for host in given["hosts"] if host not in self.hosts]
+        strangers = [host for host in given["hosts"] if host not in self.provisions.hosts()]
         if strangers:
             words = f"No set-up command of this repository may reach {', '.join(strangers)}."
             faults.append(Fault(Code.POLICY, words))
-        if checks and self.plan.setup is None and self.policy.setup:
-            # The first checks of a plan bring the policy's set-up with all that it may reach, as in any plan.
-            given |= {"setup": self.policy.setup, "hosts": self.hosts}
-        return Wish.model_validate(given), faults
+        return Wish.model_validate(given | self._set_up(checks, further, given["hosts"])), faults
+
+    def _set_up(self, checks: list[Check], further: list[dict[str, Any]], hosts: tuple[str, ...]) -> dict[str, Any]:
+        """What further checks and steps take to prepare, with all that it may reach, as in any plan."""
+        planned = {one.name for one in (*self.plan.checks, *checks)}
+        paths = self.plan.paths() | {str(step[name]) for step in further for name in ("path", "to") if step.get(name)}
+        needed = self.provisions.needed([one for one in self.checks if one.name in planned], paths)
+        before = self.plan.setup or ()
+        setup = (*before, *(words for words in needed.setup if words not in before))
+        if setup == before:
+            return {}
+        return {
+            "setup": setup,
+            "hosts": tuple(dict.fromkeys((*hosts, *(host for host in needed.hosts if host not in self.plan.hosts)))),
+        }
 
     def _check(self, asked: Mapping[str, Any], further: list[dict[str, Any]], faults: list[Fault]) -> Check:
         name, paths = str(asked["name"]), tuple(map(str, asked.get("paths") or ()))

@@ -15,6 +15,7 @@ from app.core.run import Request
 from app.core.template import Must, Size, Template
 from app.core.verdict import Refused
 from worker.box.checks import Ground, NamedCheck, wrong_paths
+from worker.box.provision import NOTHING_TO_PREPARE, Needed, Provisions
 from worker.model.words import Tool
 from worker.repo.reading import verify_citation, verify_quote
 from worker.repo.standing import step_faults
@@ -160,8 +161,8 @@ class Frame:
     """How many files the base commit has."""
     history: tuple[PastRun, ...] = ()
     """What past executions of the template's plans cost."""
-    hosts: tuple[str, ...] = ()
-    """What set-up commands of the policy may reach; a plan with checks names all of it, and nothing else."""
+    provisions: Provisions = NOTHING_TO_PREPARE
+    """What the tree's set-ups are; a plan names those that its checks need, with all that they may reach."""
 
 
 def read_plan(form: Mapping[str, object], frame: Frame, tree: Tree) -> Plan | list[Fault]:
@@ -203,6 +204,9 @@ def _plan(form: Mapping[str, object], frame: Frame, checks: tuple[Check, ...]) -
     if frame.template.answers:
         words["steps"] = [{"kind": "answer"} | step for step in _list(form.get("steps"))]
     request, usual = frame.request, frame.template.budget.execution.usual
+    needed = _needed(form, frame, checks)
+    if needed.lacking:
+        words["risks"] = [*(form.get("risks") or ()), *needed.lacking]  # type: ignore[misc]
     return Plan.model_validate(
         words
         | {
@@ -216,8 +220,8 @@ def _plan(form: Mapping[str, object], frame: Frame, checks: tuple[Check, ...]) -
             "base_branch": frame.base_branch,
             "base_commit": frame.base_commit,
             "checks": checks,
-            "setup": (frame.policy.setup or None) if checks else None,
-            "hosts": frame.hosts if checks and frame.policy.setup else (),
+            "setup": needed.setup or None,
+            "hosts": needed.hosts,
             "budget": _budget(form.get("budget"), usual),
             "estimate": estimate(frame.history, Place(request.repository_id, frame.files), usual.usd),
             "stop_conditions": _stop_conditions(form, frame.template),
@@ -244,6 +248,11 @@ def _checks(form: Mapping[str, object], frame: Frame) -> tuple[tuple[Check, ...]
         argv = check.argv if check else (one.name,)
         made.append(Check(name=one.name, argv=(*argv, *one.paths), paths=one.paths, expect=one.expect))
     return tuple(made), faults
+
+
+def _needed(form: Mapping[str, object], frame: Frame, checks: tuple[Check, ...]) -> Needed:
+    planned = {check.name for check in checks}
+    return frame.provisions.needed([one for one in frame.checks if one.name in planned], _paths(form))
 
 
 def _budget(asked: object, usual: Size) -> PlanBudget:
@@ -277,6 +286,8 @@ def _stop_conditions(form: Mapping[str, object], template: Template) -> tuple[st
 
 def _protected(form: Mapping[str, object], policy: Policy) -> tuple[str, ...]:
     """Said by code, so that the approver sees them whether the planner thought of it or not."""
-    steps = _list(form.get("steps"))
-    paths = {str(step[name]) for step in steps for name in ("path", "to") if step.get(name)}
-    return guarded(policy, sorted(paths))
+    return guarded(policy, sorted(_paths(form)))
+
+
+def _paths(form: Mapping[str, object]) -> set[str]:
+    return {str(step[name]) for step in _list(form.get("steps")) for name in ("path", "to") if step.get(name)}

@@ -29,6 +29,7 @@ from worker.belts.reading_up import ReadUp
 from worker.belts.scout import CameBack, Lost
 from worker.belts.split_form import TOO_LARGE, read_split
 from worker.box.checks import Ground, NamedCheck
+from worker.box.provision import NOTHING_TO_PREPARE, Provisions
 from worker.evidence.artifacts import ArtifactShelf
 from worker.evidence.casefile import CaseFile, Room
 from worker.evidence.trace import Trace
@@ -91,8 +92,8 @@ class Desk:
     """Templates that the planner may choose instead of this one, with what they are for."""
     lacks: tuple[str, ...] = ()
     """What cannot be tried out on this machine, a sentence each; the card says so."""
-    hosts: tuple[str, ...] = ()
-    """What set-up commands of the policy may reach from here."""
+    provisions: Provisions = NOTHING_TO_PREPARE
+    """What the tree's set-ups are, and what they may reach from here."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +327,7 @@ def _frame(task: Task, desk: Desk) -> Frame:
         ground=desk.ground,
         files=len(desk.snapshot.list()),
         history=desk.history,
-        hosts=desk.hosts,
+        provisions=desk.provisions,
     )
 
 

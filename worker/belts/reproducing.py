@@ -15,7 +15,7 @@ from worker.box.checks import Ground, NamedCheck, command_for
 from worker.box.command import BoxUnavailable, Runs
 from worker.box.environment import KIND as PYTHON_KIND
 from worker.box.environment import EnvironmentUnavailable
-from worker.box.node import KIND as NODE_KIND
+from worker.box.found_setup import NODE_KIND
 from worker.box.preparing import Prepared
 from worker.box.project import Project, UnreadableProject, read_project
 from worker.box.reproduction import LANGUAGES, Stand, bare_place, followed, of_snippet, prepared_place

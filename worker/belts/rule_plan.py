@@ -17,6 +17,7 @@ from app.core.template import Template
 from app.core.verdict import Refused
 from worker.belts.planner import Drafted, NoPlan, Task
 from worker.box.checks import NamedCheck
+from worker.box.provision import NOTHING_TO_PREPARE, Provisions
 from worker.repo.difference import changed_lines
 from worker.repo.mechanical import Place, Rewriting, Rewritten, files_of, rewrite, told
 from worker.repo.reading import READ_LINES
@@ -37,8 +38,8 @@ class RuleDesk:
     policy: Policy
     snapshot: Snapshot
     checks: tuple[NamedCheck, ...]
-    hosts: tuple[str, ...] = ()
-    """What set-up commands of the policy may reach from here."""
+    provisions: Provisions = NOTHING_TO_PREPARE
+    """What the tree's set-ups are, and what they may reach from here."""
 
 
 def draft(task: Task, desk: RuleDesk) -> Drafted | NoPlan:
@@ -96,8 +97,8 @@ def _plan(task: Task, desk: RuleDesk, rule: Rule, outcome: Rewriting) -> Drafted
     lines = sum(sum(changed_lines(desk.snapshot.read(one.path), one.content)) for one in outcome.files)
     paths = [one.path for one in outcome.files]
     minutes = min(usual.minutes, desk.policy.budget.minutes)
-    checks = tuple(Check(name=one.name, argv=one.argv) for one in desk.checks if not one.not_prepared)
-    setup = desk.policy.setup if checks and desk.policy.setup else None
+    runnable = [one for one in desk.checks if not one.not_prepared]
+    needed = desk.provisions.needed(runnable, paths)
     try:
         plan = Plan(
             run=request.run,
@@ -114,11 +115,11 @@ def _plan(task: Task, desk: RuleDesk, rule: Rule, outcome: Rewriting) -> Drafted
             evidence=tuple(islice(_evidence(outcome), MOST_EVIDENCE)),
             constraints=("Each file becomes exactly what this plan lists, by its SHA-256, and no other file changes.",),
             out_of_scope=_out_of_scope(outcome),
-            risks=_risks(rule),
+            risks=(*_risks(rule), *needed.lacking),
             steps=tuple(_step(number, one) for number, one in enumerate(outcome.files, start=1)),
-            checks=checks,
-            setup=setup,
-            hosts=desk.hosts if setup else (),
+            checks=tuple(Check(name=one.name, argv=one.argv) for one in runnable),
+            setup=needed.setup or None,
+            hosts=needed.hosts,
             stop_conditions=desk.template.stop_conditions,
             budget=PlanBudget(usd="0", calls=0, minutes=minutes, files=len(paths), lines=max(lines, 1)),
             protected_paths=guarded(desk.policy, paths),

@@ -12,8 +12,7 @@ from app.core.verdict import Refused
 from worker.box.command import Command, Profile
 from worker.box.environment import KIND as PYTHON_KIND
 from worker.box.environment import PYTHON, CheckEnvironment
-from worker.box.node import KIND as NODE_KIND
-from worker.box.node import SETS
+from worker.box.found_setup import CARGO_KIND, GO_KIND, MAVEN_KIND, NODE_KIND, SETS, has_pnpm
 from worker.box.setting_up import KIND as SETUP_KIND
 
 _SECONDS = 900.0
@@ -43,8 +42,9 @@ class PathArguments(StrEnum):
 class NamedCheck:
     """A check by name. `argv` is complete without paths; accepted paths are added at its end.
 
-    `needs` says what has to be prepared first: the kind of an environment of `worker.box.preparing`.
-    `not_prepared` is the reason why it cannot be run here; empty when it can.
+    `needs` says what has to be prepared first: the kind of an environment of `worker.box.preparing`; `may_need`, what
+    would have to be once the tree's package files name a dependency. `not_prepared` is the reason why it cannot be run
+    here; empty when it can.
     """
 
     name: str
@@ -52,6 +52,7 @@ class NamedCheck:
     paths: PathArguments
     needs: str = ""
     not_prepared: str = ""
+    may_need: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ def checks_of(snapshot: Path, policy: Policy) -> tuple[NamedCheck, ...]:
     checks = (*own.values(), *(one for name, one in found.items() if name not in own))
     if not policy.setup:
         return checks
-    return tuple(replace(one, needs=SETUP_KIND, not_prepared=_missing(one.argv[0])) for one in checks)
+    return tuple(replace(one, needs=SETUP_KIND, not_prepared=_missing(one.argv[0]), may_need="") for one in checks)
 
 
 def _own(name: str, words: tuple[str, ...], paths: bool) -> NamedCheck:
@@ -111,10 +112,7 @@ def command_for(check: NamedCheck, paths: tuple[str, ...], ground: Ground) -> Co
     prepared = next((one for one in ground.environments if one.kind == check.needs), None)
     if prepared is None:
         return Refused(f"The check {check.name} needs an environment and none is prepared.")
-    if prepared.kind == SETUP_KIND:
-        return Command(words, _SECONDS, Profile.TEST, links=prepared.links, made=prepared.directory)
-    tools = (prepared.directory,)
-    return Command(words, _SECONDS, Profile.TEST, prepared.variables, tools, links=prepared.links)
+    return Command(words, _SECONDS, Profile.TEST, prepared.variables, links=prepared.links, made=prepared.directory)
 
 
 def wrong_paths(check: NamedCheck, paths: tuple[str, ...], ground: Ground, created: frozenset[str]) -> str | None:
@@ -163,7 +161,7 @@ def _pytest(snapshot: Path) -> NamedCheck | None:
     if own is None and not (project and (folder or _says(snapshot / "pyproject.toml", "[tool.pytest"))):
         return None
     missing = "" if Path(PYTHON).exists() else f"there is no {PYTHON} on this machine"
-    return NamedCheck("pytest", PYTEST, PathArguments.ACCEPTED, PYTHON_KIND, missing)
+    return NamedCheck("pytest", PYTEST, PathArguments.ACCEPTED, PYTHON_KIND, missing, PYTHON_KIND)
 
 
 def _npm(snapshot: Path) -> NamedCheck | None:
@@ -177,10 +175,9 @@ def _npm(snapshot: Path) -> NamedCheck | None:
         return None
     wants = any(package.get(name) for name in ("dependencies", "devDependencies", "workspaces"))
     own = (snapshot / "node_modules").is_dir()
-    check = _with_tool("npm test", "npm", ("test", "--silent"), "")
-    if not wants or own:
-        return check
-    return replace(check, needs=NODE_KIND, not_prepared=check.not_prepared or _other_client(snapshot, package))
+    check = _with_tool("npm test", "npm", ("test", "--silent"), NODE_KIND, needed=bool(wants) and not own)
+    other = "" if own else _other_client(snapshot, package)
+    return replace(check, not_prepared=check.not_prepared or other)
 
 
 def _other_client(snapshot: Path, package: Mapping[str, object]) -> str:
@@ -190,6 +187,8 @@ def _other_client(snapshot: Path, package: Mapping[str, object]) -> str:
     if rule is None and not re.search(r"^packages:", _text(snapshot / "pnpm-workspace.yaml") or "", re.MULTILINE):
         return ""
     client = "pnpm" if (snapshot / "pnpm-lock.yaml").is_file() or rule is None else "yarn"
+    if client == "pnpm" and has_pnpm():
+        return ""
     what = f"`{rule}` in package.json" if rule else "pnpm-workspace.yaml"
     return f"npm does not know {what}; {_say_how(client, 'install', '--frozen-lockfile')}"
 
@@ -199,7 +198,7 @@ def _go(snapshot: Path) -> NamedCheck | None:
     if text is None:
         return None
     wants = re.search(r"^\s*require\b", text, re.MULTILINE) and not (snapshot / "vendor").is_dir()
-    return _with_tool("go test", "go", ("test", "./..."), _say_how("go", "mod", "download") if wants else "")
+    return _with_tool("go test", "go", ("test", "./..."), GO_KIND, needed=bool(wants))
 
 
 def _cargo(snapshot: Path) -> NamedCheck | None:
@@ -208,14 +207,13 @@ def _cargo(snapshot: Path) -> NamedCheck | None:
         return None
     wants = re.search(r"^\s*\[.*dependencies", text, re.MULTILINE) and not (snapshot / "vendor").is_dir()
     words = ("test", "--offline", "--quiet")
-    return _with_tool("cargo test", "cargo", words, _say_how("cargo", "fetch", "--locked") if wants else "")
+    return _with_tool("cargo test", "cargo", words, CARGO_KIND, needed=bool(wants))
 
 
 def _maven(snapshot: Path) -> NamedCheck | None:
     if not (snapshot / "pom.xml").is_file():
         return None
-    words = ("--offline", "--batch-mode", "--quiet", "test")
-    return _with_tool("mvn test", "mvn", words, _say_how("mvn", "--batch-mode", "dependency:go-offline"))
+    return _with_tool("mvn test", "mvn", ("--offline", "--batch-mode", "--quiet", "test"), MAVEN_KIND, needed=True)
 
 
 def _make(snapshot: Path) -> NamedCheck | None:
@@ -226,7 +224,7 @@ def _make(snapshot: Path) -> NamedCheck | None:
             goal = next((one for one in _MAKE_GOALS if one in rules), None)
             if goal is None:
                 return None
-            return _with_tool(f"make {goal}", "make", (*_built_before(goal, rules, snapshot), goal), "")
+            return _with_tool(f"make {goal}", "make", (*_built_before(goal, rules, snapshot), goal))
     return None
 
 
@@ -248,10 +246,11 @@ def _built_before(goal: str, rules: Mapping[str, str], snapshot: Path) -> tuple[
     return (first,) if known and compiled and not rules[goal] else ()
 
 
-def _with_tool(name: str, tool: str, arguments: tuple[str, ...], not_prepared: str) -> NamedCheck:
+def _with_tool(name: str, tool: str, arguments: tuple[str, ...], kind: str = "", *, needed: bool = False) -> NamedCheck:
     program = _TOOLS / tool
     missing = "" if program.exists() else f"there is no {program} on this machine"
-    return NamedCheck(name, (str(program), *arguments), PathArguments.NONE, "", missing or not_prepared)
+    needs = kind if needed else ""
+    return NamedCheck(name, (str(program), *arguments), PathArguments.NONE, needs, missing, kind)
 
 
 def _say_how(*words: str) -> str:

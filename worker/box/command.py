@@ -15,9 +15,10 @@ ALLOWED_VARIABLES = frozenset(
 
 INSTALL_VARIABLES = frozenset(
     {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "NPM_CONFIG_REGISTRY", "GOPROXY", "GONOSUMDB"}
-    | {"BUNDLE_MIRROR__ALL"}
+    | {"GOSUMDB", "BUNDLE_MIRROR__ALL", "PIP_RETRIES", "PIP_DEFAULT_TIMEOUT", "NPM_CONFIG_FETCH_RETRIES"}
+    | {"PIP_CERT", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "CARGO_HTTP_CAINFO"}
 )
-"""Where package clients look; for install runs, and never with a user's name or password in them."""
+"""Where package clients look and whom they trust; for install runs, never with a user's name or password in them."""
 
 
 _LINKED = ("/work/", "/tmp/home/")  # noqa: S108 (paths inside the box)
@@ -136,11 +137,12 @@ class Runs(Protocol):
 class BoxUnavailable:
     """The command did not start, because the box cannot be had. Never a statement about the command.
 
-    `reason` is what was seen; `remedy` is what the operator can do about it.
+    `reason` is what was seen; `remedy` is what the operator can do about it. `lasting`: it will be so again.
     """
 
     reason: str
     remedy: str
+    lasting: bool = False
 
     def __str__(self) -> str:
         return f"{self.reason} {self.remedy}".strip()

@@ -1,35 +1,37 @@
-"""Preparing: what the checks of a tree need beside the tree, by kind; made or judged by trusted code."""
+"""Preparing: what the checks of a tree need beside the tree, by kind; made by commands in the box alone."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+from app.core.clients import client_of
 from app.core.verdict import Refused
-from worker.box.environment import KIND as PYTHON_KIND
-from worker.box.environment import CheckEnvironment, EnvironmentUnavailable, Workshop, build_environment
+from worker.box.clients import registries_of
+from worker.box.command import Runs
+from worker.box.environment import PYTHON, CannotPrepare, CheckEnvironment, EnvironmentUnavailable, Workshop
+from worker.box.found_setup import FOUND_KINDS, find_set_up
 from worker.box.keeping import keep_within
-from worker.box.node import KIND as NODE_KIND
-from worker.box.node import build_node_environment
 from worker.box.setting_up import KIND as SETUP_KIND
 from worker.box.setting_up import SetUp, set_up
+from worker.box.tool import ToolFailure, run_tool
 
-_MAKERS: Mapping[str, Callable[[Path, Workshop], CheckEnvironment | EnvironmentUnavailable]] = {
-    PYTHON_KIND: build_environment,
-    NODE_KIND: build_node_environment,
-}
-_KEPT = (*_MAKERS, SETUP_KIND)
+_KEPT = (*FOUND_KINDS, SETUP_KIND)
 
 Prepared = tuple[CheckEnvironment, ...] | EnvironmentUnavailable | Refused
 
+How = Callable[[str, Path], SetUp | EnvironmentUnavailable | Refused]
+"""The commands of a kind for a tree, with all that they may reach; or why they may not run."""
 
-def prepare(kinds: set[str], snapshot: Path, workshop: Workshop, how: SetUp | None = None) -> Prepared:
+
+def prepare(kinds: set[str], tree: Path, workshop: Workshop, how: How) -> Prepared:
     """An environment of each kind for the tree, in the order of their names; the first that cannot be had ends it.
 
-    Without `how` no command of the repository runs. Afterwards the cache is within its size again, as far as what is
-    in use lets it.
+    Afterwards the cache is within its size again, as far as what is in use lets it.
     """
     made = []
     for kind in sorted(kinds):
-        environment = _one(kind, snapshot, workshop, how)
+        environment = _one(kind, tree, workshop, how)
         if not isinstance(environment, CheckEnvironment):
             return environment
         made.append(environment)
@@ -37,11 +39,53 @@ def prepare(kinds: set[str], snapshot: Path, workshop: Workshop, how: SetUp | No
     return tuple(made)
 
 
-def _one(
-    kind: str, snapshot: Path, workshop: Workshop, how: SetUp | None
-) -> CheckEnvironment | EnvironmentUnavailable | Refused:
-    if kind != SETUP_KIND:
-        return _MAKERS[kind](snapshot, workshop)
-    if how is None:
-        return EnvironmentUnavailable("Its set-up commands run for an approved plan only.", "")
-    return set_up(snapshot, how, workshop)
+def _one(kind: str, tree: Path, workshop: Workshop, how: How) -> CheckEnvironment | EnvironmentUnavailable | Refused:
+    try:
+        commands = how(kind, tree)
+        if not isinstance(commands, SetUp):
+            return commands
+        if commands.found and commands.found.needs_python:
+            _must_admit(commands.found.needs_python)
+        if commands.found and commands.found.borrows_pip and workshop.pip_folder is None:
+            raise CannotPrepare("The worker has no pip.", "Install one into the worker's environment.", passing=True)
+        return set_up(tree, commands, workshop)
+    except CannotPrepare as error:
+        return error.told()
+
+
+def of_this_machine(box: Runs, workshop: Workshop, scope: str) -> How:
+    """Set-ups that nobody wrote, by clients that reach the registries of this machine's own configuration alone."""
+
+    def how(kind: str, tree: Path) -> SetUp | EnvironmentUnavailable | Refused:
+        if kind == SETUP_KIND:
+            return EnvironmentUnavailable("Its set-up commands run for an approved plan only.", "")
+        found = find_set_up(kind, tree)
+        known = registries_of(found.commands, workshop)
+        lacking = known.lacking(client_of(found.commands[0]))
+        if lacking:
+            return EnvironmentUnavailable(lacking, "")
+        return SetUp(found.commands, known.hosts, box, scope, known.variables, found=found, beside=known.beside)
+
+    return how
+
+
+def _must_admit(wanted: str) -> None:
+    """Raises CannotPrepare when the project is not for the box's Python."""
+    words = [PYTHON, "-I", "-c", "import platform; print(platform.python_version())"]
+    remedy = "Install the distribution's Python 3."
+    try:
+        ran = run_tool(words, cwd=Path("/"), environment={}, timeout_seconds=10)
+    except ToolFailure as failure:
+        raise CannotPrepare(f"{failure}.", remedy, passing=True) from failure
+    if ran.exit_status != 0:
+        raise CannotPrepare(f"{PYTHON} does not start.", remedy, passing=True)
+    version = ran.stdout.decode().strip()
+    try:
+        admits = SpecifierSet(wanted).contains(version, prereleases=True)
+    except InvalidSpecifier:
+        return
+    if not admits:
+        raise CannotPrepare(
+            f"The project needs Python {wanted} and the system's is {version}.",
+            "Its tests cannot be run on this machine.",
+        )

@@ -79,11 +79,13 @@ class PythonPlace:
     pythonpath: tuple[str, ...] = ("/work",)
     tools: tuple[Path, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
+    made: Path | None = None
+    """The prepared environment."""
 
 
 def prepared_place(environment: CheckEnvironment) -> PythonPlace:
     """The place in which the project's checks run."""
-    return PythonPlace((environment.program,), environment.pythonpath, (environment.directory,), environment.links)
+    return PythonPlace((environment.program,), environment.pythonpath, (), environment.links, environment.directory)
 
 
 def bare_place(project: Project) -> PythonPlace:
@@ -170,7 +172,8 @@ def _python(reproduction: Reproduction, stand: Stand, folder: Path) -> Command |
     tools = (*place.tools, INSIDE, folder)
     links = {**_version_links(stand.project, folder, files), **place.links}
     words = (*place.words, *words)
-    return Command(words, SECONDS, Profile.REPRO, {"PYTHONPATH": path}, tools, trail=True, links=links)
+    variables = {"PYTHONPATH": path}
+    return Command(words, SECONDS, Profile.REPRO, variables, tools, trail=True, links=links, made=place.made)
 
 
 def _version_links(project: Project, folder: Path, files: str) -> dict[str, str]:
@@ -238,11 +241,9 @@ def _node(reproduction: Reproduction, stand: Stand, folder: Path) -> Command | R
         return Refused(f"There is no {NODE} on this machine.")
     _link_package(stand.tree, folder)
     packages = stand.packages
-    tools = (*((packages.directory,) if packages else ()), INSIDE, folder)
-    traced, files = f"/tools/{len(tools) - 2}/{NODE_TRACER}", f"/tools/{len(tools) - 1}/files"
-    words = (NODE, traced, NODE, f"{files}/{next(iter(reproduction.files))}")
-    links = packages.links if packages else {}
-    return Command(words, SECONDS, Profile.REPRO, {}, tools, trail=True, links=links)
+    words = (NODE, f"/tools/0/{NODE_TRACER}", NODE, f"/tools/1/files/{next(iter(reproduction.files))}")
+    links, made = (packages.links, packages.directory) if packages else ({}, None)
+    return Command(words, SECONDS, Profile.REPRO, {}, (INSIDE, folder), trail=True, links=links, made=made)
 
 
 def _link_package(tree: Path, folder: Path) -> None:

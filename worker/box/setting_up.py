@@ -1,24 +1,26 @@
-"""Setting up: a repository's own commands make what its checks need, in the install profile, and it is kept.
+"""Setting up: commands make what checks need, in the install profile, and it is kept.
 
-They run for an approved plan alone, reach exactly the hosts that it names, and what they made is judged by trusted
-code, named by its content and mounted read-only. It is used again while everything by which it was made is the same.
+They are a repository's own, which run for an approved plan alone, or those that its package files call for. They reach
+exactly the hosts that they are given, and what they made is judged by trusted code, named by its content and mounted
+read-only. It is used again while everything by which it was made is the same.
 """
 
 import json
 import os
 import shutil
-import stat
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
-from app.core.fit import is_manifest
 from app.core.verdict import Refused
+from worker.box.client_words import explained
 from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran, Runs
+from worker.box.deciding import files_that_decide, tools_that_decide
 from worker.box.egress.inside import PORT
 from worker.box.egress.rules import NOT_LISTED, NOT_REACHED, NOT_RESOLVED, Host, Reached
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable, Workshop, alone, digest_of, write_whole
+from worker.box.found_setup import PIP_INSIDE, FoundSetUp
 from worker.box.keeping import clear, hold
 from worker.box.made import OddResult, accept
 from worker.box.mounts import HOME_INSIDE, MADE_INSIDE
@@ -26,11 +28,10 @@ from worker.box.staging import RUNS
 
 KIND = "setup"
 INSTALLING = Path(__file__).with_name("installing")
-_FORMAT = "1"
+_FORMAT = "2"
 _SECONDS = 600.0
 _MOST_LINKS = 2_000
 _TAIL = 1_500
-_LARGEST_NAMED = 16 * 1024 * 1024
 _AT_HOME = (
     "/usr/bin/env",
     f"HOME={MADE_INSIDE}/home",
@@ -41,13 +42,14 @@ _AT_HOME = (
     # Java takes its home from the list of accounts, and a proxy from nothing but these.
     f"JAVA_TOOL_OPTIONS=-Duser.home={MADE_INSIDE}/home -Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort={PORT}",
 )
-_INTERPRETERS = ("python3", "node", "npm", "go", "cargo", "rustc", "java", "mvn", "make", "cc", "ruby", "sh")
-_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 
 
 @dataclass(frozen=True, slots=True)
 class SetUp:
-    """The approved commands with what they may reach. `scope` keeps apart what different repositories made."""
+    """Commands with what they may reach. `scope` keeps apart what different repositories made.
+
+    `found` is there where no one wrote them. `beside` are files by their path below `/made`, there from the start.
+    """
 
     commands: tuple[tuple[str, ...], ...]
     hosts: frozenset[Host]
@@ -57,21 +59,28 @@ class SetUp:
     wanted: Callable[[], bool] = lambda: True
     programs: Path = Path("/usr/bin")
     """Where the box's programs are; another version of one is another file."""
+    found: FoundSetUp | None = None
+    beside: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The kind of environment that comes of it."""
+        return self.found.kind if self.found else KIND
 
 
 def set_up(tree: Path, how: SetUp, workshop: Workshop) -> CheckEnvironment | EnvironmentUnavailable | Refused:
     """What the commands made for the tree, from the cache where they ran before on the same dependencies.
 
-    A command that fails, or that reached for a host which is not named and then failed, is a refusal; a registry
-    that is away is a reason that may pass.
+    A repository's own command that fails is a refusal, and so is any that reached for a host which is not named and
+    then failed; of a client that was found it is a reason. A registry that is away is a reason that may pass.
     """
-    request = _request(tree, how)
-    directory = workshop.cache / KIND / request
+    request = _request(tree, how, workshop)
+    directory = workshop.cache / how.kind / request
     record = workshop.cache / "resolved" / f"{request}.json"
     with alone(workshop.cache / "locks", request):
         use = hold(directory)
         if not record.exists() or not directory.is_dir():
-            made = _made(tree, how, directory)
+            made = _made(tree, how, directory, workshop)
             if not isinstance(made, Mapping):
                 return made
             write_whole(record, json.dumps(made))
@@ -79,55 +88,55 @@ def set_up(tree: Path, how: SetUp, workshop: Workshop) -> CheckEnvironment | Env
     links = _links(directory, tree)
     if isinstance(links, Refused):
         return links
+    found = how.found or FoundSetUp(KIND, how.commands)
     return CheckEnvironment(
-        directory, "", (), told["digest"], (), kind=KIND, links=links, use=use, notes=tuple(told["notes"])
+        directory,
+        found.program,
+        found.pythonpath,
+        told["digest"],
+        kind=how.kind,
+        links={**links, **found.links},
+        use=use,
+        notes=(*told["notes"], *found.notes),
     )
 
 
-def _request(tree: Path, how: SetUp) -> str:
+def _request(tree: Path, how: SetUp, workshop: Workshop) -> str:
     """Names everything by which the result is decided: commands, hosts, registries, lock files, tools."""
     hosts, words = sorted(map(str, how.hosts)), [list(one) for one in how.commands]
-    files = {path: digest_of((tree / path).read_bytes().hex()) for path in _decisive(tree, how)}
-    return digest_of(_FORMAT, how.scope, words, hosts, dict(how.variables), files, dict(_tools(how)))
+    decides = how.found.decides if how.found else ""
+    files = decides or dict(files_that_decide(tree, how.commands))
+    tools = dict(tools_that_decide(how.programs, how.commands))
+    return digest_of(
+        _FORMAT, how.kind, how.scope, words, hosts, dict(how.variables), _laid(how), files, tools, _pip(how, workshop)
+    )
 
 
-def _decisive(tree: Path, how: SetUp) -> Iterator[str]:
-    """Manifests and lock files of the tree, and the files that a command names by its words."""
-    named = {PurePosixPath(word).as_posix().removeprefix("./") for one in how.commands for word in one}
-    for top, folders, names in os.walk(tree):
-        folders[:] = sorted(one for one in folders if one not in (".git", "node_modules"))
-        for name in sorted(names):
-            place = Path(top, name)
-            path = place.relative_to(tree).as_posix()
-            plain = stat.S_ISREG(place.lstat().st_mode) and place.stat().st_size <= _LARGEST_NAMED
-            if plain and (path in named or is_manifest(path) or path in _MAKEFILES):
-                yield path
+def _laid(how: SetUp) -> dict[str, str]:
+    return {**how.beside, **(how.found.beside if how.found else {})}
 
 
-def _tools(how: SetUp) -> Iterator[tuple[str, list[object]]]:
-    """The programs of the system by which it is made."""
-    for name in sorted({*_INTERPRETERS, *(one[0] for one in how.commands)}):
-        place = how.programs / name
-        if "/" not in name and place.exists():
-            real = place.resolve()
-            seen = real.stat()
-            yield name, [str(real), seen.st_size, seen.st_mtime_ns]
+def _pip(how: SetUp, workshop: Workshop) -> str:
+    """The version of the pip that the box borrows, as its code says it; empty where it borrows none."""
+    borrowed = workshop.pip_folder if how.found and how.found.borrows_pip else None
+    return (borrowed / "__init__.py").read_text() if borrowed else ""
 
 
-def _made(tree: Path, how: SetUp, directory: Path) -> Mapping[str, object] | EnvironmentUnavailable | Refused:
+def _made(
+    tree: Path, how: SetUp, directory: Path, workshop: Workshop
+) -> Mapping[str, object] | EnvironmentUnavailable | Refused:
     """The directory is there with what was made in it, or not at all."""
     # The box's account has to reach it, so it is filled in a folder that only lets pass, and moved afterwards.
     place = Path(tempfile.mkdtemp(prefix="countersign-made-", dir=RUNS))
     place.chmod(0o711)
     filled = place / "made"
     filled.mkdir()
-    words = (*_AT_HOME, "/usr/bin/python3", "-I", "-S", "/tools/0/set_up.py", json.dumps(how.commands))
-    command = Command(words, _SECONDS, Profile.INSTALL, how.variables, (INSTALLING,), hosts=how.hosts, made=filled)
     try:
-        ran = how.box.run(tree, command, how.wanted)
+        _lay(filled, _laid(how))
+        ran = how.box.run(tree, _command(how, filled, workshop), how.wanted)
         if isinstance(ran, BoxUnavailable):
-            return EnvironmentUnavailable(ran.reason, ran.remedy, passing=True)
-        failed = _failed(ran)
+            return EnvironmentUnavailable(ran.reason, ran.remedy, passing=not ran.lasting)
+        failed = _failed(ran, how)
         if failed is not None:
             return failed
         digest = accept(filled)
@@ -140,6 +149,27 @@ def _made(tree: Path, how: SetUp, directory: Path) -> Mapping[str, object] | Env
     return {"digest": digest, "notes": notes}
 
 
+def _lay(filled: Path, files: Mapping[str, str]) -> None:
+    for path, text in files.items():
+        (filled / path).parent.mkdir(parents=True, exist_ok=True)
+        (filled / path).write_text(text)
+
+
+def _command(how: SetUp, filled: Path, workshop: Workshop) -> Command:
+    words = (*_AT_HOME, "/usr/bin/python3", "-I", "-S", "/tools/0/set_up.py", json.dumps(how.commands))
+    borrowed = (workshop.pip_folder,) if how.found and how.found.borrows_pip and workshop.pip_folder else ()
+    return Command(
+        words,
+        _SECONDS,
+        Profile.INSTALL,
+        how.variables,
+        (INSTALLING, *borrowed),
+        links={PIP_INSIDE: "/tools/1"} if borrowed else {},
+        hosts=how.hosts,
+        made=filled,
+    )
+
+
 _MEND = "Mend `setup` in the repository's `.github/countersign.yml`, then ask for a plan anew."
 
 
@@ -149,20 +179,20 @@ _RESERVED = (
 )
 
 
-def _failed(ran: Ran) -> EnvironmentUnavailable | Refused | None:
+def _failed(ran: Ran, how: SetUp) -> EnvironmentUnavailable | Refused | None:
     """Why nothing was made; None where every command ended well."""
     if ran.ended is Ended.EXITED and ran.exit_status == 0:
         return None
     said = ran.output.decode(errors="replace").strip()
     command = next((line[2:] for line in reversed(said.splitlines()) if line.startswith("$ ")), "nothing yet")
-    how = f"status {ran.exit_status}" if ran.ended is Ended.EXITED else ran.ended.value
+    how_ended = f"status {ran.exit_status}" if ran.ended is Ended.EXITED else ran.ended.value
     if ran.ended is Ended.CALLED_OFF:
         return EnvironmentUnavailable("The set-up was called off.", "", passing=True)
     denied = _denied(ran)
     if denied:
         return Refused(
             f"The set-up command `{command}` reached for {' and '.join(denied[:5])}, which the approved plan does not "
-            f"name, and ended with {how}.",
+            f"name, and ended with {how_ended}.",
             "Where that is meant, name it under `hosts` in `.github/countersign.yml`, then set the label again: the "
             "next plan shows it to whoever approves.",
         )
@@ -171,10 +201,18 @@ def _failed(ran: Ran) -> EnvironmentUnavailable | Refused | None:
         return EnvironmentUnavailable(
             f"{away[0].target}, which the set-up needs, cannot be reached.", "Is the network there?", passing=True
         )
+    reserved = [one for one in ran.reached if "not a public address" in one.refused]
+    if how.found and reserved:
+        reason = f"{reserved[0].target}, which the set-up needs, is refused: {reserved[0].refused}."
+        return EnvironmentUnavailable(reason, _RESERVED, passing=True)
+    if how.found and ran.ended is Ended.EXITED:
+        return explained(how.kind, said)
+    if how.found:
+        return EnvironmentUnavailable(f"`{command}` did not come to an end: {how_ended}.", "")
     others = "; ".join(dict.fromkeys(f"{one.target}: {one.refused}" for one in ran.reached if one.refused))
     refused = f" What it reached for was refused: {others}." if others else ""
     remedy = _RESERVED if "not a public address" in others else _MEND
-    return Refused(f"The set-up command `{command}` ended with {how}.{refused} It said: {said[-_TAIL:]}", remedy)
+    return Refused(f"The set-up command `{command}` ended with {how_ended}.{refused} It said: {said[-_TAIL:]}", remedy)
 
 
 def _denied(ran: Ran) -> list[str]:

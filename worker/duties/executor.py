@@ -25,8 +25,7 @@ from worker.belts.proving import BoxLost, NotPrepared, Prover, scratch
 from worker.box.checks import Ground, checks_of
 from worker.box.command import BoxUnavailable, Runs
 from worker.box.environment import EnvironmentUnavailable
-from worker.box.setting_up import SetUp
-from worker.duties.preparing import opened, preparing, reach_of, setting_up
+from worker.duties.preparing import Carried, opened, preparing, provisions, setting_up
 from worker.evidence.trace import CalledOff, Trace
 from worker.outcomes import Held, MustWait
 from worker.repo.mirror import Mirror
@@ -139,13 +138,12 @@ def _answered(work: _Work) -> Findings | Stopped:
 
 
 def _changed(work: _Work) -> Made | Paused | Stopped:
-    box = opened(work.shop, work.plan)
+    box = opened(work.shop, work.plan.hosts)
     if isinstance(box, BoxUnavailable):
         raise _waiting(box)
-    how = setting_up(work.shop, work.plan, work.policy, work.trace, box)
-    if isinstance(how, Refused):
-        return Stopped(how)
-    with _bench(work, box, how) as bench:
+    with _bench(work, box) as bench:
+        if isinstance(bench, Refused):
+            return Stopped(bench)
         try:
             return executor.execute(work.plan, bench, work.meter)
         except (BoxLost, NotPrepared) as lost:
@@ -153,13 +151,20 @@ def _changed(work: _Work) -> Made | Paused | Stopped:
 
 
 @contextmanager
-def _bench(work: _Work, box: Runs, how: SetUp | None) -> Iterator[Bench]:
+def _bench(work: _Work, box: Runs) -> Iterator[Bench | Refused]:
     shop, plan = work.shop, work.plan
     with Snapshot(work.mirror, plan.base_commit) as snapshot, scratch() as folder:
         tree = folder / "tree"
         snapshot.export(tree)
         checks = checks_of(tree, work.policy)
-        reach = reach_of(shop, work.policy)
+        known = provisions(shop, work.policy, tree, checks)
+        if isinstance(known, Refused):
+            yield known
+            return
+        how = setting_up(shop, Carried(plan, checks, known, box, work.trace.wanted))
+        if isinstance(how, Refused):
+            yield how
+            return
         yield Bench(
             template=work.template,
             policy=work.policy,
@@ -185,7 +190,7 @@ def _bench(work: _Work, box: Runs, how: SetUp | None) -> Iterator[Bench]:
                 tree=snapshot,
                 checks=checks,
                 ground=Ground(tree),
-                hosts=() if isinstance(reach, Refused) else reach.written(),
+                provisions=known,
             ),
         )
 

@@ -25,11 +25,12 @@ from worker.belts.reading_up import NotReady, ReadUp, read
 from worker.belts.reproducing import Reproducing, Workplace
 from worker.box.checks import Ground, NamedCheck, checks_of
 from worker.box.page import chromium_here
+from worker.box.provision import Provisions
 from worker.docs.fetching import Documentation
 from worker.duties.asking import reading
 from worker.duties.kinds import asked_for, others, spelled, template_of
 from worker.duties.narrowing import narrow_plan
-from worker.duties.preparing import Reach, opened, preparing, reach_of
+from worker.duties.preparing import opened, provisions, trying_out
 from worker.evidence.trace import Trace
 from worker.github.reader import Reader
 from worker.model.conversation import ToolGroup
@@ -61,11 +62,8 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
         fact = PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy, stale=stale)
         return [fact], reason
     task = planner.Task(claim.state.request, version, claim.effect.wish, known, _earlier(shop, claim, known))
-    reach = reach_of(shop, policy)
-    if isinstance(reach, Refused):
-        return [PlanNotPossible(at=shop.clock(), version=version, reason=reach.reason, remedy=reach.remedy)], "no reach"
     kinds = others(shop, claim, policy, template) if crew is not None else {}
-    room = _Room(shop, trace, template, policy, mirror, claim, reach, kinds)
+    room = _Room(shop, trace, template, policy, mirror, claim, kinds)
     ending, spent = _by_rule(task, room) if crew is None else _by_models(task, room, crew)
     kind = ending if isinstance(ending, OtherKind) else None
     if kind is not None:
@@ -92,7 +90,6 @@ class _Room:
     policy: Policy
     mirror: Mirror
     claim: Claim
-    reach: Reach
     kinds: Mapping[str, str]
     """Templates that the planner may choose instead."""
 
@@ -109,6 +106,9 @@ def _by_models(
         tree = stack.enter_context(scratch()) / "tree"
         snapshot.export(tree)
         checks = checks_of(tree, room.policy)
+        known = provisions(shop, room.policy, tree, checks)
+        if isinstance(known, Refused):
+            return planner.NoPlan(known.reason, known.remedy), meter.spent
         desk = planner.Desk(
             template=room.template,
             policy=room.policy,
@@ -122,30 +122,36 @@ def _by_models(
             ground=Ground(tree),
             shelf=shop.ledger,
             trace=room.trace,
-            groups=_groups(task, room, snapshot, tree, checks),
+            groups=_groups(task, room, snapshot, _Grounds(tree, checks, known)),
             history=shop.ledger.past_runs(room.template.name),
             kinds=room.kinds,
             lacks=lacking(snapshot, chromium_here()),
-            hosts=room.reach.written(),
+            provisions=known,
         )
         return planner.draft(task, desk, meter), meter.spent
 
 
-def _groups(
-    task: planner.Task, room: _Room, snapshot: Snapshot, tree: Path, checks: tuple[NamedCheck, ...]
-) -> tuple[ToolGroup, ...]:
-    """What the planner can look at beside the repository at its base commit, and where it can try something out."""
-    shop = room.shop
+@dataclass(frozen=True, slots=True)
+class _Grounds:
+    """The exported base commit with its checks, and what they take to prepare."""
 
+    tree: Path
+    checks: tuple[NamedCheck, ...]
+    known: Provisions
+
+
+def _groups(task: planner.Task, room: _Room, snapshot: Snapshot, grounds: _Grounds) -> tuple[ToolGroup, ...]:
+    """What the planner can look at beside the repository at its base commit, and where it can try something out."""
+    shop, tree = room.shop, grounds.tree
     workplace = Workplace(
         tree=tree,
         snapshot=snapshot,
         issue=IssueText(task.read.title, task.read.body),
-        checks=checks,
+        checks=grounds.checks,
         index=shop.index,
         trace=room.trace,
         open_box=lambda: opened(shop),
-        prepare=preparing(shop, room.trace),
+        prepare=trying_out(shop, task.request.repository_id, room.trace, grounds.known),
     )
     looking_up = LookUps(lambda: reading(shop, room.claim), task.read.base_commit)
     docs = shop.settings.docs
@@ -179,7 +185,10 @@ def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Spent]:
         tree = stack.enter_context(scratch()) / "tree"
         snapshot.export(tree)
         checks = checks_of(tree, room.policy)
-        desk = rule_plan.RuleDesk(room.template, room.policy, snapshot, checks, room.reach.written())
+        known = provisions(room.shop, room.policy, tree, checks)
+        if isinstance(known, Refused):
+            return planner.NoPlan(known.reason, known.remedy), Spent()
+        desk = rule_plan.RuleDesk(room.template, room.policy, snapshot, checks, known)
         return rule_plan.draft(task, desk), Spent()
 
 

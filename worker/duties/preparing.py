@@ -1,35 +1,30 @@
-"""Preparing what commands of a repository need: by trusted code outside the box, or by approved commands inside it."""
+"""Preparing what commands of a repository need: by set-up commands in the box, for a plan or to try something out."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from app.core.clients import client_of
 from app.core.plan import Plan
 from app.core.policy import Policy
 from app.core.span import SpanKind
 from app.core.verdict import Refused
 from worker.belts.proving import Prepare
 from worker.box.box import BoxSettings, open_box
-from worker.box.clients import Registries, registries_of
+from worker.box.checks import NamedCheck
 from worker.box.command import BoxUnavailable, Runs
-from worker.box.egress.rules import TLS_PORT, Host, NotAHost, read_host
-from worker.box.environment import CannotPrepare, CheckEnvironment, Workshop, registry_variables
+from worker.box.egress.rules import TLS_PORT, read_host
+from worker.box.environment import CheckEnvironment, EnvironmentUnavailable, Workshop, registry_variables
+from worker.box.found_setup import find_set_up
 from worker.box.limits import GIB
-from worker.box.preparing import Prepared, prepare
+from worker.box.preparing import How, Prepared, of_this_machine, prepare
+from worker.box.provision import Provisions, provisions_of
+from worker.box.setting_up import KIND as SETUP_KIND
 from worker.box.setting_up import SetUp
 from worker.evidence.trace import Trace
 from worker.shop import Shop
 
-
-@dataclass(frozen=True, slots=True)
-class Reach:
-    """What set-up commands of a policy may reach here: the hosts that it names, and the machine's own registries."""
-
-    hosts: frozenset[Host]
-    registries: Registries
-
-    def written(self) -> tuple[str, ...]:
-        """As a plan names them."""
-        return tuple(sorted(map(str, self.hosts)))
+ANEW = "Ask for a plan anew."
 
 
 def workshop_of(shop: Shop) -> Workshop:
@@ -42,8 +37,8 @@ def workshop_of(shop: Shop) -> Workshop:
     )
 
 
-def preparing(shop: Shop, trace: Trace, how: SetUp | None = None) -> Prepare:
-    """Makes environments, each making is a span. Without `how` no command of the repository runs for it."""
+def preparing(shop: Shop, trace: Trace, how: How) -> Prepare:
+    """Makes environments, each making is a span."""
     workshop = workshop_of(shop)
 
     def prepared(kinds: set[str], tree: Path) -> Prepared:
@@ -63,38 +58,28 @@ def _each(environments: Prepared) -> tuple[object, ...]:
     return environments if isinstance(environments, tuple) else (environments,)
 
 
-def reach_of(shop: Shop, policy: Policy) -> Reach | Refused:
-    """What the policy's set-up commands may reach from this machine; nothing where it has none."""
-    if not policy.setup:
-        return Reach(frozenset(), Registries())
-    try:
-        named = frozenset(read_host(text) for text in policy.hosts)
-        registries = registries_of(policy.setup, workshop_of(shop))
-    except NotAHost as error:
-        return Refused(f"`hosts` in the policy file: {error}.", "A host is its full name and a port.")
-    except CannotPrepare as error:
-        return Refused(error.reason, error.remedy)
-    return Reach(named | registries.hosts, registries)
+def provisions(shop: Shop, policy: Policy, tree: Path, checks: Iterable[NamedCheck]) -> Provisions | Refused:
+    """What the tree's set-ups are, and what they may reach from this machine."""
+    return provisions_of(tree, policy, checks, workshop_of(shop))
 
 
-def opened(shop: Shop, plan: Plan | None = None) -> Runs | BoxUnavailable:
-    """The box of this installation, proved; else the reason."""
+def opened(shop: Shop, hosts: Iterable[str] = ()) -> Runs | BoxUnavailable:
+    """The box of this installation, proved; else the reason. Its install runs may use the ports of these hosts."""
     cluster = shop.settings.box.cluster
     if cluster is None:
-        return open_box(box_settings(shop, plan))
+        return open_box(box_settings(shop, hosts))
     # Loaded where it is used: most installations have no cluster.
     from worker.box.pods.probe import open_pods
 
     return open_pods(cluster)
 
 
-def box_settings(shop: Shop, plan: Plan | None = None) -> BoxSettings:
-    """The operator's word; an approved plan's hosts bring their ports, which the operator let its policy name."""
+def box_settings(shop: Shop, hosts: Iterable[str] = ()) -> BoxSettings:
+    """The operator's word; hosts bring their ports, which the operator let a policy or a client's settings name."""
     settings = shop.settings
-    ports = {int(host.rpartition(":")[2]) for host in plan.hosts} if plan else set()
     return BoxSettings(
         bwrap=settings.bwrap,
-        ports=frozenset({TLS_PORT, *ports}),
+        ports=frozenset({TLS_PORT, *(int(host.rpartition(":")[2]) for host in hosts)}),
         networks=settings.box.networks,
         names=settings.box.names,
         cgroup=settings.box.cgroup,
@@ -102,20 +87,90 @@ def box_settings(shop: Shop, plan: Plan | None = None) -> BoxSettings:
     )
 
 
-def setting_up(shop: Shop, plan: Plan, policy: Policy, trace: Trace, box: Runs) -> SetUp | Refused | None:
-    """The approved plan's set-up, as long as all its hosts may still be named here; None where it has none."""
-    if plan.setup is None:
-        return None
-    reach = reach_of(shop, policy)
-    if isinstance(reach, Refused):
-        return reach
-    strangers = sorted(set(plan.hosts) - set(reach.written()))
+def trying_out(shop: Shop, repository: int, trace: Trace, known: Provisions) -> Prepare:
+    """For a planner, whom nobody approved: the clients that were found alone, and no host but their own registries."""
+
+    def how(kind: str, tree: Path) -> SetUp | EnvironmentUnavailable | Refused:
+        box = opened(shop, known.hosts())
+        if isinstance(box, BoxUnavailable):
+            return EnvironmentUnavailable(box.reason, box.remedy, passing=True)
+        return of_this_machine(box, workshop_of(shop), _scope(shop, repository))(kind, tree)
+
+    return preparing(shop, trace, how)
+
+
+def _scope(shop: Shop, repository: int) -> str:
+    return f"{shop.settings.github.api_url} {repository}"
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """An approved plan, where it is carried out, and what its base takes to prepare on this machine."""
+
+    plan: Plan
+    checks: tuple[NamedCheck, ...]
+    known: Provisions
+    box: Runs
+    wanted: Callable[[], bool]
+
+
+def setting_up(shop: Shop, carried: Carried) -> How | Refused:
+    """The approved plan's set-ups, as long as this machine's clients and the base's files still say the same."""
+    wrong = differing(carried.plan, carried.checks, carried.known)
+    if wrong is not None:
+        return wrong
+    scope = _scope(shop, carried.plan.repository_id)
+
+    def how(kind: str, tree: Path) -> SetUp | EnvironmentUnavailable | Refused:
+        provision = carried.known.by_kind.get(kind)
+        if provision is None or not set(provision.commands) <= set(carried.plan.setup or ()):
+            return Refused(f"The approved plan names no set-up for what the checks need now ({kind}).", ANEW)
+        if provision.lacking:
+            return EnvironmentUnavailable(provision.lacking, "")
+        found = None if kind == SETUP_KIND else find_set_up(kind, tree)
+        commands = found.commands if found else provision.commands
+        now, then = client_of(commands[0]), client_of(provision.commands[0])
+        if now != then:
+            # What a change asks for, the same client brings from the same hosts; another one nobody approved.
+            return Refused(f"After the change {now} is to be asked, and the approved plan names {then}.", ANEW)
+        return SetUp(
+            commands,
+            frozenset(map(read_host, provision.hosts)),
+            carried.box,
+            scope,
+            provision.registries.variables,
+            carried.wanted,
+            found=found,
+            beside=provision.registries.beside,
+        )
+
+    return how
+
+
+def differing(plan: Plan, checks: Iterable[NamedCheck], known: Provisions) -> Refused | None:
+    """How the plan's set-up is another one than this machine and the base commit call for; None where it is not."""
+    planned = {check.name for check in plan.checks}
+    needed = known.needed([one for one in checks if one.name in planned], plan.paths())
+    strangers = sorted(set(plan.hosts) - set(known.hosts()))
     if strangers:
         return Refused(
             f"The plan names hosts that neither the policy nor this machine's package clients name: "
             f"{', '.join(strangers)}.",
-            "Ask for a plan anew.",
+            ANEW,
         )
-    hosts = frozenset(read_host(text) for text in plan.hosts)
-    scope = f"{shop.settings.github.api_url} {plan.repository_id}"
-    return SetUp(plan.setup, hosts, box, scope, reach.registries.variables, trace.wanted)
+    missing = sorted(set(needed.hosts) - set(plan.hosts))
+    if missing:
+        return _looks_elsewhere(missing)
+    others = sorted(set(plan.setup or ()) - known.commands()) or sorted(set(needed.setup) - set(plan.setup or ()))
+    if others:
+        said = " ".join(
+            [f"The plan's set-up is not what its checks call for here: `{' '.join(others[0])}`.", *needed.lacking]
+        )
+        return Refused(said, ANEW)
+    return None
+
+
+def _looks_elsewhere(hosts: list[str]) -> Refused:
+    return Refused(
+        f"This machine's package clients look at {', '.join(hosts)}, which the approved plan does not name.", ANEW
+    )

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from worker.box.node import NODE, NPM, build_node_environment
 
 from tests.fakes.npm_registry import Registry, packed, serving
 from worker.box.box import Box, Command, Ran
 from worker.box.checks import Ground, command_for, discover
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable, Workshop
-from worker.box.node import NODE, NPM, build_node_environment
 
 pytestmark = pytest.mark.skipif(not (Path(NODE).exists() and Path(NPM).exists()), reason=f"no {NODE} or {NPM} here")
 

@@ -72,7 +72,9 @@ class PodBox:
         if TERMS[command.profile].network is not Network.NONE:
             return BoxUnavailable(
                 "Set-up commands cannot run in pods, which reach nothing.",
-                "Put what checks need into the image of the box, or run the executor where there is bubblewrap.",
+                "Put what checks need into the image of the box and name them under `checks` in the policy file, or "
+                "run the executor where there is bubblewrap.",
+                lasting=True,
             )
         if TERMS[command.profile].work is Work.ITSELF:
             return BoxUnavailable("A tree that is written in place cannot be handed to a pod.", "")
