@@ -54,7 +54,12 @@ def test_set_up_commands_are_those_of_the_policy_and_hosts_come_with_them_only()
 
     assert found(setup=policy.setup, hosts=policy.hosts) == []
     assert "has no set-up commands" in found(hosts=policy.hosts)[0]
-    assert "not those of the policy" in found(setup=[["make", "other"]])[0]
+    neither = "neither of the policy nor of a package client"
+    assert neither in found(setup=[["make", "other"]])[0] and neither in found(setup=[["npm", "ci"]])[0]
+    policy = Policy()
+    assert found(setup=[["npm", "ci"], ["python3", "-m", "pip", "install", "x"]], hosts=["a.example.test:443"]) == []
+    for words in (["make", "other"], ["sh", "npm"], ["python3", "tools/pip"], ["python3", "-c", "pip"]):
+        assert neither in found(setup=[["npm", "ci"], words])[0]
 
 
 def test_a_fault_says_its_sort() -> None:

@@ -1,15 +1,19 @@
-"""A package registry on loopback, to which the real npm speaks; every package's scripts would leave a marker."""
+"""A package registry with TLS on loopback, to which the real npm speaks; every package's scripts leave a marker."""
 
 import base64
 import hashlib
 import io
 import json
+import ssl
 import tarfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+from tests.fakes.tls_registry import NAME, certificate
 
 EVIL = "node -e \"require('fs').writeFileSync(process.env.INIT_CWD + '/marker', '')\""
 
@@ -32,6 +36,10 @@ class Registry:
 
     def __init__(self) -> None:
         self.url = ""
+        self.host = ""
+        """As a plan names it."""
+        self.settings: dict[str, str] = {}
+        """What an operator sets for npm and for the box, so that both find it and trust it."""
         self.asked: list[str] = []
         self.tarballs: dict[str, bytes] = {}
         self.versions: dict[str, dict[str, Any]] = {}
@@ -62,9 +70,13 @@ class Registry:
 
 
 @contextmanager
-def serving() -> Iterator[Registry]:
-    """A registry that answers while the block lasts."""
+def serving(folder: Path) -> Iterator[Registry]:
+    """A registry that answers while the block lasts; its certificate, and a home for npm, lie in the folder."""
     made = Registry()
+    folder.mkdir()
+    (folder / "registry.pem").write_bytes(certificate())
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(folder / "registry.pem")
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -79,7 +91,17 @@ def serving() -> Iterator[Registry]:
             """Nothing: the test reads `asked`."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    made.url = f"http://127.0.0.1:{server.server_port}"
+    server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
+    made.host = f"{NAME}:{server.server_port}"
+    made.url = f"https://{made.host}"
+    made.settings = {
+        "HOME": str(folder),
+        "NPM_CONFIG_REGISTRY": made.url,
+        "NPM_CONFIG_FETCH_RETRIES": "0",
+        "NODE_EXTRA_CA_CERTS": str(folder / "registry.pem"),
+        "COUNTERSIGN_BOX_NETWORKS": "127.0.0.1/32",
+        "COUNTERSIGN_BOX_NAMES": f"{NAME}=127.0.0.1",
+    }
     threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield made

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from worker.box.node import NODE, NPM
 
 from app.core.run import Approved, Closed, Published
 from tests.fakes.greeting import REVIEW, calls, planning, stepping
 from tests.fakes.household import Furnishing
 from tests.fakes.npm_registry import Registry, serving
 from tests.fakes.story import REPO, Story
+from worker.box.clients import NPM
+from worker.box.reproduction import NODE
 
 pytestmark = [
     pytest.mark.needs_userns,
@@ -68,23 +69,17 @@ def script(wanted: str = "expected", before: str = ' "version"') -> dict[str, An
 
 
 @pytest.fixture
-def registry() -> Iterator[Registry]:
+def registry(tmp_path: Path) -> Iterator[Registry]:
     """A registry with the package, until the story is told."""
-    with serving() as made:
+    with serving(tmp_path / "registry") as made:
         made.add("expected", "1.0.0", {"index.js": EXPECTED})
         yield made
 
 
 @pytest.fixture
-def here(registry: Registry, tmp_path: Path) -> Furnishing:
+def here(registry: Registry) -> Furnishing:
     """npm is set up for the registry and for nothing else."""
-    return furnished(tmp_path, registry.url)
-
-
-def furnished(folder: Path, url: str) -> Furnishing:
-    home = folder / "home"
-    home.mkdir(exist_ok=True)
-    return Furnishing(env={"HOME": str(home), "NPM_CONFIG_REGISTRY": url, "NPM_CONFIG_FETCH_RETRIES": "0"})
+    return Furnishing(env=registry.settings)
 
 
 def approved(story: Story) -> None:
@@ -98,7 +93,9 @@ def test_the_first_dependency_of_a_project_is_there_after_the_change_and_not_bef
 ) -> None:
     story = make_story(script(), FILES, issue=ISSUE, furnishing=here)
     story.mira.labels("countersign:dependency")
-    story.plan_is_read()
+    plan = story.plan_is_read()["body"]
+    assert registry.host in plan.partition("**Hosts the box may reach**")[2]
+    assert "- first: `npm install --no-package-lock --ignore-scripts" in plan
     assert registry.asked == [], "nothing is fetched for a plan that nobody approved"
     story.mira.says("/approve")
     shown = story.draft()["body"]
@@ -117,19 +114,19 @@ def test_a_dependency_that_nobody_publishes_ends_the_run_with_the_reason(make_st
 
 
 def test_an_approved_plan_is_kept_while_the_registry_is_away_and_carried_out_when_it_is_back(
-    make_story: Making, here: Furnishing, registry: Registry, tmp_path: Path
+    make_story: Making, here: Furnishing, registry: Registry
 ) -> None:
     registry.add("known", "1.2.0", {"index.js": ""})
     files = FILES | {
         "package.json": package(dependencies={"known": "1"}),
         "test/greet.js": f"require('known');\n{TEST}",
     }
-    nobody = furnished(tmp_path, "http://127.0.0.1:9")
-    story = make_story(script(), files, issue=ISSUE, furnishing=nobody)
+    not_yet = Furnishing(env={**here.env, "COUNTERSIGN_BOX_NETWORKS": ""})
+    story = make_story(script(), files, issue=ISSUE, furnishing=not_yet)
     approved(story)
     assert isinstance(story.state(), Approved)
-    story.read_status("It waits and is kept", "The package registry cannot be reached")
-    assert story.shown_to("executor") == [] and story.writes_to_github() == []
+    story.read_status("It waits and is kept", "is not a public address", "the operator names that")
+    assert registry.asked == [] and story.shown_to("executor") == [] and story.writes_to_github() == []
     story.set_up_again(here)
     story.wait_out()
     assert story.draft()["draft"] is True

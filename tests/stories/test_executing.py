@@ -344,7 +344,7 @@ def test_without_a_box_the_approved_plan_waits_and_goes_on_when_there_is_one(mak
 
 
 def test_a_check_environment_that_cannot_be_prepared_keeps_the_plan_waiting(make_story: Making) -> None:
-    index = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "0", "PIP_CONFIG_FILE": "/dev/null"}
+    index = {"PIP_INDEX_URL": "https://nowhere.invalid/simple", "PIP_RETRIES": "0", "PIP_CONFIG_FILE": "/dev/null"}
     python = {
         "pyproject.toml": '[project]\nname = "greet"\nversion = "1"\n[tool.pytest.ini_options]\n',
         "tests/test_it.py": "def test_it(): pass\n",
@@ -356,7 +356,7 @@ def test_a_check_environment_that_cannot_be_prepared_keeps_the_plan_waiting(make
     story = make_story(script(plans), python, furnishing=Furnishing(env=index))
     approved(story)
     assert isinstance(story.state(), Approved)
-    story.read_status("It waits and is kept", "package index gave nothing")
+    story.read_status("It waits and is kept", "nowhere.invalid:443, which the set-up needs, cannot be reached")
     story.mira.says("/cancel")
     story.wait_out()
     story.ends(Closed, "cancelled")

@@ -12,16 +12,17 @@ from pathlib import Path
 import pytest
 
 from app.core.run import Published
+from infra.demo.reach import NETWORKS, box_of_this_machine, reserved_networks
 from tests.conftest import leave_out
 from tests.fakes.household import Furnishing
 from tests.fakes.packages import JINJA, NCOMPRESS, SHELL_QUOTE, Package
 from tests.fakes.released import NotFetched, Release, files_of, from_index, from_npm, from_pool
 from tests.fakes.story import REPO, Story
 from worker.belts.proving import scratch
-from worker.box.box import Box, Command, Ran, open_box
+from worker.box.box import Box, Command, Ran
 from worker.box.checks import Ground, command_for, discover
 from worker.box.environment import Workshop, registry_variables
-from worker.box.preparing import prepare
+from worker.box.preparing import of_this_machine, prepare
 
 pytestmark = [pytest.mark.needs_userns, pytest.mark.slow, pytest.mark.timeout(300)]
 
@@ -72,7 +73,7 @@ def test_a_c_project_is_built_and_mended_and_shown_by_its_makefile(make_story: M
 
 def mended(make_story: Making, package: Package, before: Path) -> Story:
     """From the label to the draft, with the registries of this machine."""
-    here = Furnishing(env=registry_variables(os.environ))
+    here = Furnishing(env=registry_variables(os.environ) | {NETWORKS: reserved_networks(os.environ)})
     story = make_story(package.script, files_of(before), issue=package.issue, furnishing=here)
     story.mira.labels()
     plan = story.plan_is_read()
@@ -105,11 +106,13 @@ def ran_with(story: Story, ref: str, package: Package, later: Path) -> Ran:
         for path in package.tests:
             shutil.copy(later / path, tree / path)
         check = next(one for one in discover(tree) if one.name == package.check)
-        environments = prepare({check.needs} - {""}, tree, workshop)
+        box = box_of_this_machine(os.environ)
+        assert isinstance(box, Box), box
+        how = of_this_machine(box, workshop, "upstream")
+        environments = prepare({check.needs} - {""}, tree, workshop, how)
         assert isinstance(environments, tuple), environments
         command = command_for(check, package.paths, Ground(tree, environments=environments))
-        box = open_box()
-        assert isinstance(command, Command) and isinstance(box, Box)
+        assert isinstance(command, Command)
         ran = box.run(tree, command)
         assert isinstance(ran, Ran)
         return ran

@@ -13,7 +13,7 @@ _BUNDLES = (
     "/etc/ssl/ca-bundle.pem",
 )
 _NAMED_BY = ("PIP_CERT", "NODE_EXTRA_CA_CERTS", "NPM_CONFIG_CAFILE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
-AUTHORITY_VARIABLES = ("PIP_CERT", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "CARGO_HTTP_CAINFO")
+AUTHORITY_VARIABLES = ("PIP_CERT", "NODE_EXTRA_CA_CERTS", "NPM_CONFIG_CAFILE", "SSL_CERT_FILE", "CARGO_HTTP_CAINFO")
 """By these a client in the box finds the file; Java has a store of its own, which is the system's."""
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----\s[A-Za-z0-9+/=\s]+-----END CERTIFICATE-----")
 _LARGEST = 8 * 1024 * 1024

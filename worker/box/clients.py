@@ -81,6 +81,8 @@ def registries_of(commands: Iterable[tuple[str, ...]], workshop: Workshop) -> Re
 
 def _pips(workshop: Workshop) -> Registries:
     configured = dict(_pip_settings(_said((*workshop.pip, "config", "list"), workshop)))
+    if _first(configured, "no-index").lower() in ("1", "true", "yes", "on"):
+        return NO_REGISTRIES
     index = _first(configured, "index-url")
     extra = _first(configured, "extra-index-url").split()
     own: list[str] = []

@@ -16,7 +16,7 @@ ALLOWED_VARIABLES = frozenset(
 INSTALL_VARIABLES = frozenset(
     {"PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "UV_INDEX_URL", "NPM_CONFIG_REGISTRY", "GOPROXY", "GONOSUMDB"}
     | {"GOSUMDB", "BUNDLE_MIRROR__ALL", "PIP_RETRIES", "PIP_DEFAULT_TIMEOUT", "NPM_CONFIG_FETCH_RETRIES"}
-    | {"PIP_CERT", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE", "CARGO_HTTP_CAINFO"}
+    | {"PIP_CERT", "NODE_EXTRA_CA_CERTS", "NPM_CONFIG_CAFILE", "SSL_CERT_FILE", "CARGO_HTTP_CAINFO"}
 )
 """Where package clients look and whom they trust; for install runs, never with a user's name or password in them."""
 

@@ -25,7 +25,7 @@ def ground(tmp_path: Path) -> Ground:
     (tmp_path / "tests" / "odd::name.py").write_text("")
     (tmp_path / "outside").symlink_to("/etc")
     (tmp_path / "-x").write_text("")
-    environment = CheckEnvironment(tmp_path / "made", PYTHON, ("/work/src", "/tools/0"), "d" * 64, ())
+    environment = CheckEnvironment(tmp_path / "made", PYTHON, ("/work/src", "/made/packages"), "d" * 64)
     return Ground(tmp_path, frozenset({"tests/test_new.py"}), (environment,))
 
 
@@ -41,8 +41,8 @@ def test_paths_of_the_tree_and_of_the_plan_are_taken(path: str, ground: Ground) 
     command = command_for(CHECK, (path,), ground)
     assert isinstance(command, Command)
     assert command.argv == (*PYTEST, path) and command.profile is Profile.TEST
-    assert command.environment == {"PYTHONPATH": "/work/src:/tools/0"}
-    assert command.tools == (ground.environments[0].directory,)
+    assert command.environment == {"PYTHONPATH": "/work/src:/made/packages"}
+    assert command.made == ground.environments[0].directory
 
 
 def test_a_check_of_the_repository_s_own_can_be_narrowed_to_one_test_as_well(ground: Ground) -> None:
@@ -173,21 +173,37 @@ def test_packages_of_node_are_prepared_unless_there_are_none_or_the_tree_holds_t
     assert needs({"devDependencies": {"y": "1"}}) == ""
 
 
-@pytest.mark.parametrize(("name", "text", "tool", "words"), [
-    ("go.mod", "module x\nrequire y v1.0.0\n", "go", "[go, mod, download]"),
-    ("Cargo.toml", "[package]\nname = 'x'\n[dependencies]\ny = '1'\n", "cargo", "[cargo, fetch, --locked]"),
-    ("pom.xml", "<project/>", "mvn", "[mvn, --batch-mode, dependency:go-offline]"),
-    ("package.json", '{"scripts": {"test": "x"}, "dependencies": {"y": "workspace:*"}}', "npm", "[yarn, install"),
+@pytest.mark.parametrize(("name", "text", "more", "tool"), [
+    ("go.mod", "module x\n", "require y v1.0.0\n", "go"),
+    ("Cargo.toml", "[package]\nname = 'x'\n", "[dependencies]\ny = '1'\n", "cargo"),
+    ("package.json", '{"scripts": {"test": "x"}}\n', "", "npm"),
 ])  # fmt: skip
-def test_packages_that_nobody_prepares_are_a_reason_that_says_what_to_write(
-    tmp_path: Path, name: str, text: str, tool: str, words: str
+def test_what_a_tree_depends_on_is_what_its_check_needs_and_what_it_may_depend_on_is_said(
+    tmp_path: Path, name: str, text: str, more: str, tool: str
 ) -> None:
+    kind = {"npm": "node"}.get(tool, tool)
     (tmp_path / name).write_text(text)
-    reason = discover(tmp_path)[0].not_prepared
+    (without,) = discover(tmp_path)
+    assert (without.needs, without.may_need) == ("", kind)
+    (tmp_path / name).write_text(text + more if more else '{"scripts": {"test": "x"}, "dependencies": {"y": "1"}}')
+    (check,) = discover(tmp_path)
+    assert (check.needs, check.may_need) == (kind, kind)
     here = Path("/usr/bin", tool).exists()
-    assert (f"`setup: [{words}" in reason and POLICY_PATH in reason) if here else f"no /usr/bin/{tool}" in reason
+    assert check.not_prepared == ("" if here else f"there is no /usr/bin/{tool} on this machine")
     prepared = checks_of(tmp_path, Policy(setup=(("true",),)))[0]
-    assert prepared.needs == "setup" and bool(prepared.not_prepared) is not here
+    assert (prepared.needs, prepared.may_need) == ("setup", "") and bool(prepared.not_prepared) is not here
+
+
+def test_a_project_of_maven_always_needs_its_repository(tmp_path: Path) -> None:
+    (tmp_path / "pom.xml").write_text("<project/>")
+    assert discover(tmp_path)[0].needs == "maven"
+
+
+def test_packages_that_nobody_prepares_are_a_reason_that_says_what_to_write(tmp_path: Path) -> None:
+    (tmp_path / "package.json").write_text('{"scripts": {"test": "x"}, "dependencies": {"y": "workspace:*"}}')
+    reason = discover(tmp_path)[0].not_prepared
+    here = Path("/usr/bin/npm").exists()
+    assert ("`setup: [[yarn, install" in reason and POLICY_PATH in reason) if here else "no /usr/bin/npm" in reason
 
 
 def test_a_workspace_of_pnpm_is_not_npms_and_its_settings_alone_are_no_workspace(tmp_path: Path) -> None:

@@ -1,35 +1,46 @@
-"""Environments for a Node.js project's tests, made with the real npm from a registry on loopback."""
+"""Environments for a Node.js project's tests, made in the box with the real npm from a registry on loopback."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from worker.box.node import NODE, NPM, build_node_environment
 
+from app.core.verdict import Refused
 from tests.fakes.npm_registry import Registry, packed, serving
-from worker.box.box import Box, Command, Ran
+from tests.fakes.tls_registry import NAME
+from worker.box.box import Box, BoxSettings, Command, Ran, open_box
 from worker.box.checks import Ground, command_for, discover
-from worker.box.environment import CheckEnvironment, EnvironmentUnavailable, Workshop
+from worker.box.clients import NPM
+from worker.box.egress.rules import read_networks
+from worker.box.environment import EnvironmentUnavailable, Workshop, registry_variables
+from worker.box.preparing import Prepared, of_this_machine, prepare
+from worker.box.reproduction import NODE
 
-pytestmark = pytest.mark.skipif(not (Path(NODE).exists() and Path(NPM).exists()), reason=f"no {NODE} or {NPM} here")
+pytestmark = [
+    pytest.mark.needs_userns,
+    pytest.mark.skipif(not (Path(NODE).exists() and Path(NPM).exists()), reason=f"no {NODE} or {NPM} here"),
+]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Registry, Box]]:
+    """A registry on loopback, and a box from which it can be reached."""
+    with serving(tmp_path_factory.mktemp("npm") / "registry") as made:
+        port = int(made.host.rpartition(":")[2])
+        reach = {"networks": read_networks(["127.0.0.1/32"]), "names": {NAME: ("127.0.0.1",)}}
+        box = open_box(BoxSettings(ports=frozenset({port}), **reach))  # type: ignore[arg-type]
+        assert isinstance(box, Box), str(box)
+        yield made, box
 
 
 @pytest.fixture
-def registry() -> Iterator[Registry]:
-    """A registry that answers on loopback until the test is over."""
-    with serving() as made:
-        yield made
-
-
-@pytest.fixture
-def workshop(registry: Registry, tmp_path: Path) -> Workshop:
-    home = tmp_path / "home"
-    home.mkdir()
-    return Workshop(
-        tmp_path / "cache", {"HOME": str(home), "NPM_CONFIG_REGISTRY": registry.url, "NPM_CONFIG_FETCH_RETRIES": "0"}
-    )
+def registry(served: tuple[Registry, Box]) -> Registry:
+    """Empty again."""
+    made, _ = served
+    for held in (made.tarballs, made.versions, made.asked, made.away):
+        held.clear()
+    return made
 
 
 @pytest.fixture
@@ -37,7 +48,6 @@ def project(tmp_path: Path, registry: Registry) -> Path:
     """A package whose test needs `needed`."""
     registry.add("needed", "1.2.0", {"index.js": "module.exports = 'needed 1.2.0'"})
     place = tmp_path / "project"
-    place.mkdir()
     write(
         place,
         "package.json",
@@ -52,72 +62,67 @@ def write(place: Path, name: str, value: object) -> None:
     (place / name).write_text(json.dumps(value))
 
 
-def run(box: Box, project: Path, workshop: Workshop) -> Ran:
-    environment = build_node_environment(project, workshop)
-    assert isinstance(environment, CheckEnvironment), environment
-    (check,) = discover(project)
-    command = command_for(check, (), Ground(project, environments=(environment,)))
-    assert isinstance(command, Command)
-    ran = box.run(project, command)
-    assert isinstance(ran, Ran)
-    return ran
+class Making:
+    """Prepares for a project, and runs its test with what was made."""
+
+    def __init__(self, served: tuple[Registry, Box], folder: Path) -> None:
+        registry, self.box = served
+        self.workshop = Workshop(folder / "cache", registry_variables(registry.settings))
+
+    def made(self, project: Path) -> Prepared:
+        return prepare({"node"}, project, self.workshop, of_this_machine(self.box, self.workshop, "a repository"))
+
+    def run(self, project: Path) -> Ran:
+        prepared = self.made(project)
+        assert isinstance(prepared, tuple), prepared
+        (check,) = discover(project)
+        command = command_for(check, (), Ground(project, environments=prepared))
+        assert isinstance(command, Command)
+        ran = self.box.run(project, command)
+        assert isinstance(ran, Ran)
+        return ran
 
 
-def test_a_packages_tests_find_their_needs_in_the_box_and_no_script_ran(
-    box: Box, project: Path, workshop: Workshop, tmp_path: Path
+@pytest.fixture
+def making(served: tuple[Registry, Box], tmp_path: Path) -> Making:
+    return Making(served, tmp_path)
+
+
+def test_a_packages_tests_find_their_needs_no_script_ran_and_the_second_time_nobody_is_asked(
+    project: Path, making: Making, registry: Registry, tmp_path: Path
 ) -> None:
-    ran = run(box, project, workshop)
+    ran = making.run(project)
     assert (ran.exit_status, ran.output.decode().strip()) == (0, "runs with needed 1.2.0 false")
     assert not (project / "node_modules").exists()
     assert list(tmp_path.rglob("marker")) == []
+    asked, first = len(registry.asked), making.made(project)
+    assert asked > 0 and len(registry.asked) == asked and isinstance(first, tuple)
+    written = [one for one in first[0].directory.rglob("*") if not one.is_symlink() and one.stat().st_mode & 0o222]
+    assert written == [] and first[0].notes == ()
 
 
-def test_a_second_build_asks_nobody_and_the_packages_can_be_written_by_nobody(
-    project: Path, workshop: Workshop, registry: Registry
-) -> None:
-    first = build_node_environment(project, workshop)
-    asked = len(registry.asked)
-    assert asked > 0 and build_node_environment(project, workshop) == first
-    assert len(registry.asked) == asked
-    assert isinstance(first, CheckEnvironment)
-    written = [path for path in first.directory.rglob("*") if not path.is_symlink() and path.stat().st_mode & 0o222]
-    assert written == []
+def locked(project: Path, entry: dict[str, object]) -> None:
+    packages = {"": json.loads((project / "package.json").read_text()), "node_modules/needed": entry}
+    write(project, "package-lock.json", {"name": "thing", "lockfileVersion": 3, "requires": True, "packages": packages})
 
 
 def test_a_lock_decides_the_version_and_its_addresses_are_not_asked(
-    box: Box, project: Path, workshop: Workshop, registry: Registry
+    project: Path, making: Making, registry: Registry
 ) -> None:
     held = registry.add("needed", "1.1.0", {"index.js": "module.exports = 'needed 1.1.0'"})
-    entry = {"version": "1.1.0", "resolved": "http://127.0.0.1:9/needed.tgz", "integrity": held, "dev": True}
-    root = json.loads((project / "package.json").read_text())
-    packages = {"": root, "node_modules/needed": entry}
-    write(project, "package-lock.json", {"name": "thing", "lockfileVersion": 3, "requires": True, "packages": packages})
-    assert "needed 1.1.0" in run(box, project, workshop).output.decode()
-
-
-def test_a_lock_of_another_client_is_not_read_and_that_is_told(project: Path, workshop: Workshop) -> None:
-    told = build_node_environment(project, workshop)
-    assert isinstance(told, CheckEnvironment) and told.notes == ()
-    (project / "yarn.lock").write_text("")
-    told = build_node_environment(project, workshop)
-    assert isinstance(told, CheckEnvironment) and "`yarn.lock` is not read" in told.notes[0]
-
-
-def test_a_package_that_is_not_what_the_lock_says_is_not_installed(
-    project: Path, workshop: Workshop, registry: Registry
-) -> None:
-    held = registry.add("needed", "1.1.0", {"index.js": "1"})
-    packages = {
-        "": {"devDependencies": {"needed": "^1.0.0"}},
-        "node_modules/needed": {"version": "1.1.0", "integrity": held},
-    }
-    write(project, "package-lock.json", {"name": "thing", "lockfileVersion": 3, "requires": True, "packages": packages})
+    address = "https://elsewhere.example.test/needed/-/needed-1.1.0.tgz"
+    locked(project, {"version": "1.1.0", "resolved": address, "integrity": held, "dev": True})
+    (project / ".npmrc").write_text("registry=https://elsewhere.example.test/\nignore-scripts=false\n")
+    assert "needed 1.1.0 false" in making.run(project).output.decode()
     registry.tarballs["/needed/-/needed-1.1.0.tgz"] = packed("needed", "1.1.0", {"index.js": "other"})
-    refusal = build_node_environment(project, workshop)
+    (project / ".npmrc").write_text("\n")
+    refusal = making.made(project)
     assert isinstance(refusal, EnvironmentUnavailable) and "EINTEGRITY" in refusal.reason and not refusal.passing
 
 
-def test_workspaces_are_those_of_the_tree_under_test(box: Box, tmp_path: Path, workshop: Workshop) -> None:
+def test_a_lock_of_another_client_is_not_read_and_that_is_told_and_workspaces_are_those_of_the_tree_under_test(
+    tmp_path: Path, making: Making
+) -> None:
     place = tmp_path / "workspaces"
     write(
         place,
@@ -125,66 +130,25 @@ def test_workspaces_are_those_of_the_tree_under_test(box: Box, tmp_path: Path, w
         {"name": "all", "private": True, "workspaces": ["packages/*"], "scripts": {"test": "node t.js"}},
     )
     write(place, "packages/a/package.json", {"name": "a", "version": "1.0.0", "main": "a.js"})
-    (place / "packages/a/a.js").write_text("module.exports = 'from the tree'")
+    (place / "packages/a/a.js").write_text("module.exports = 'as it was'")
+    (place / "yarn.lock").write_text("")
     (place / "t.js").write_text("console.log(require('a'))")
-    assert run(box, place, workshop).output.decode().strip() == "from the tree"
+    told = making.made(place)
+    assert isinstance(told, tuple) and "`yarn.lock` is not read" in told[0].notes[0]
+    (place / "packages/a/a.js").write_text("module.exports = 'as it is now'")
+    assert making.run(place).output.decode().strip() == "as it is now"
 
 
-def _set(name: str, value: object) -> Callable[[Path], None]:
-    return lambda place: write(place, name, value)
-
-
-def _locked(entry: dict[str, Any], where: str = "node_modules/needed") -> Callable[[Path], None]:
-    return _set("package-lock.json", {"lockfileVersion": 3, "packages": {"": {}, where: entry}})
-
-
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
-        (_set("package.json", {"dependencies": {"x": "file:../secret"}, "scripts": {"test": "t"}}), "elsewhere"),
-        (_set("package.json", {"dependencies": {"x": "git+ssh://host/x"}, "scripts": {"test": "t"}}), "elsewhere"),
-        (_set("package.json", {"dependencies": {"x": "someone/x"}, "scripts": {"test": "t"}}), "elsewhere"),
-        (
-            _set("package.json", {"dependencies": {"x": "http://169.254.169.254/x"}, "scripts": {"test": "t"}}),
-            "elsewhere",
-        ),
-        (_set("package.json", ["no", "object"]), "not a JSON object"),
-        (_set("package-lock.json", {"lockfileVersion": 1, "dependencies": {}}), "older than npm 7"),
-        (_locked({"version": "1.0.0", "resolved": "git+https://host/x#abc", "integrity": "sha512-x"}), "elsewhere"),
-        (_locked({"version": "1.0.0", "resolved": "http://host/x.tgz"}), "elsewhere"),
-        (_locked({"link": True, "resolved": "../../outside"}), "outside the repository"),
-        (_locked({"version": "1.0.0"}, "../outside"), "outside the repository"),
-        (_locked({"version": "9.9.9", "integrity": "sha512-x"}), "does not fit package.json"),
-        (_set("package.json", {"dependencies": {"nowhere": "1"}, "scripts": {"test": "t"}}), "could not install"),
-        (lambda place: (place / "node_modules").mkdir(), "of its own"),
-        (lambda place: (place / "package.json").write_text("{"), "is not JSON"),
-    ],
-)
-def test_what_is_not_the_registrys_or_cannot_be_read_is_a_reason(
-    project: Path, workshop: Workshop, damage: Callable[[Path], None], words: str
+def test_what_npm_cannot_install_is_a_reason_and_a_host_that_nobody_named_a_refusal(
+    project: Path, making: Making, registry: Registry
 ) -> None:
-    damage(project)
-    refusal = build_node_environment(project, workshop)
-    assert isinstance(refusal, EnvironmentUnavailable)
-    assert words in refusal.reason and not refusal.passing
-
-
-def test_a_link_in_place_of_a_manifest_is_not_followed(project: Path, workshop: Workshop, tmp_path: Path) -> None:
-    (tmp_path / "other.json").write_text("{}")
-    (project / "package.json").unlink()
-    (project / "package.json").symlink_to(tmp_path / "other.json")
-    assert isinstance(build_node_environment(project, workshop), EnvironmentUnavailable)
-
-
-def test_a_registry_that_cannot_be_reached_is_a_reason(project: Path, workshop: Workshop) -> None:
-    away = {**workshop.registry, "NPM_CONFIG_REGISTRY": "http://127.0.0.1:9"}
-    refusal = build_node_environment(project, Workshop(workshop.cache, away))
+    write(project, "package.json", {"dependencies": {"nowhere": "1"}, "scripts": {"test": "t"}})
+    refusal = making.made(project)
+    assert isinstance(refusal, EnvironmentUnavailable) and "could not install" in refusal.reason and not refusal.passing
+    registry.away = {"nowhere"}
+    refusal = making.made(project)
     assert isinstance(refusal, EnvironmentUnavailable) and "cannot be reached" in refusal.reason and refusal.passing
-
-
-def test_the_old_rules_on_peers_hold_where_the_project_says_so(project: Path, workshop: Workshop) -> None:
-    usual = build_node_environment(project, workshop)
-    (project / ".npmrc").write_text("registry=http://127.0.0.1:9\nlegacy-peer-deps=true\n")
-    old = build_node_environment(project, workshop)
-    assert isinstance(usual, CheckEnvironment) and isinstance(old, CheckEnvironment)
-    assert usual.digest != old.digest
+    write(project, "package.json", {"dependencies": {"@a/b": "1"}, "scripts": {"test": "t"}})
+    (project / ".npmrc").write_text("@a:registry=https://elsewhere.example.test/\n")
+    refused = making.made(project)
+    assert isinstance(refused, Refused) and "`elsewhere.example.test:443`, which the approved plan" in refused.reason

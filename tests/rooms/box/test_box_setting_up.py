@@ -4,6 +4,7 @@ import io
 import os
 import zipfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from tests.fakes.tls_registry import NAME, Registry
 from worker.box.box import Box, BoxSettings, Command, Ran, open_box
 from worker.box.checks import Ground, checks_of, command_for
 from worker.box.clients import registries_of
+from worker.box.deciding import files_that_decide
 from worker.box.egress.rules import Host, read_networks
 from worker.box.environment import CannotPrepare, CheckEnvironment, EnvironmentUnavailable, Workshop
-from worker.box.preparing import prepare
+from worker.box.preparing import of_this_machine, prepare
 from worker.box.setting_up import KIND, SetUp, set_up
 from worker.box.staging import RUNS
 
@@ -213,15 +215,80 @@ class TestInTheBox:
         finally:
             registry.close()
 
+    def test_what_is_too_much_goes_when_nobody_uses_it_and_is_made_anew_when_wanted(
+        self, box: Box, project: Path, tmp_path: Path
+    ) -> None:
+        small = Workshop(tmp_path / "cache", most_bytes=1)
+        how = SetUp((("sh", "-c", "date +%s%N > made"),), frozenset(), box, "a repository")
+
+        def made() -> tuple[CheckEnvironment, ...]:
+            prepared = prepare({KIND}, project, small, lambda kind, tree: how)
+            assert isinstance(prepared, tuple)
+            return prepared
+
+        used = made()
+        (project / "requirements.txt").write_text("one==3\n")
+        other = made()
+        assert other[0].directory.is_dir() and used[0].directory.is_dir(), "both are in use"
+        first = used[0].directory
+        del used
+        assert made() == other and other[0].directory.is_dir() and not first.exists()
+        (project / "requirements.txt").write_text("one==1\n")
+        assert made()[0].directory == first and first.is_dir()
+
+    def test_makers_at_the_same_time_share_one_environment(self, setting: Setting, tmp_path: Path) -> None:
+        with ThreadPoolExecutor(3) as pool:
+            made = list(pool.map(lambda _: setting("date +%s%N > made"), range(3)))
+        assert len({one.digest for one in made if isinstance(one, CheckEnvironment)}) == 1
+        assert len(list((tmp_path / "cache" / KIND).iterdir())) == 1
+
     def test_what_is_called_off_is_no_fault_of_the_commands(self, setting: Setting) -> None:
         failed = setting("sleep 60", wanted=lambda: False)
         assert isinstance(failed, EnvironmentUnavailable) and failed.passing
 
 
-def test_without_an_approved_plan_no_command_runs(project: Path, tmp_path: Path) -> None:
-    refused = prepare({KIND}, project, Workshop(tmp_path / "cache"))
+@pytest.mark.needs_userns
+def test_without_an_approved_plan_no_command_of_the_repository_runs(box: Box, project: Path, tmp_path: Path) -> None:
+    workshop = Workshop(tmp_path / "cache")
+    refused = prepare({KIND}, project, workshop, of_this_machine(box, workshop, "a repository"))
     assert isinstance(refused, EnvironmentUnavailable) and "approved plan only" in refused.reason
     assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").iterdir())
+
+
+# -- what decides ----
+
+
+def test_what_a_named_script_may_call_decides_as_well_as_the_script_itself(tmp_path: Path) -> None:
+    def written(path: str, mode: int = 0o644) -> None:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(path)
+        (tmp_path / path).chmod(mode)
+
+    for path in ("tools/a.sh", "tools/lib/b.py", "src/c.py", "d.py", "package.json", "sub/Makefile", "sub/more.mk"):
+        written(path)
+    for path in ("bin/run", "tools/x"):
+        written(path, 0o755)
+
+    def decide(*words: str) -> set[str]:
+        return set(files_that_decide(tmp_path, (words,)))
+
+    called = {"package.json", "sub/Makefile", "sub/more.mk", "bin/run", "tools/x"}
+    assert decide("sh", "./tools/a.sh") == called | {"tools/a.sh", "tools/lib/b.py"}
+    assert decide("python3", "d.py") == called | {"d.py"}
+    assert decide("make", "-C", "src") == called | {"src/c.py"}
+    assert decide("npm", "ci") == decide("python3", "-m", "pip", "install", "x") == {"package.json"}
+    assert decide("python3", "tools/lib/b.py") == called | {"tools/lib/b.py"}
+    before = files_that_decide(tmp_path, (("sh", "tools/a.sh"),))
+    (tmp_path / "tools/lib/b.py").write_text("other")
+    assert files_that_decide(tmp_path, (("sh", "tools/a.sh"),)) != before
+
+
+def test_settings_of_clients_in_the_tree_decide_and_links_do_not(tmp_path: Path) -> None:
+    (tmp_path / ".npmrc").write_text("x")
+    (tmp_path / ".cargo").mkdir()
+    (tmp_path / ".cargo" / "config.toml").write_text("x")
+    (tmp_path / "package.json").symlink_to("/etc/hostname")
+    assert set(files_that_decide(tmp_path, (("npm", "ci"),))) == {".npmrc", ".cargo/config.toml"}
 
 
 # -- checks of the policy ----------------------------------------------------------------------------------------------
