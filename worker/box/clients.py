@@ -142,13 +142,23 @@ def _mavens(workshop: Workshop) -> Registries:
 
 
 def _said(words: tuple[str, ...], workshop: Workshop) -> str:
-    """What the client says of its configuration; nothing where it is not here."""
+    """What the client says of its configuration; nothing where it is not here. Raises CannotPrepare."""
     environment = {**registry_variables(workshop.registry), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     try:
         ran = run_tool(words, cwd=Path("/"), environment=environment, timeout_seconds=_SECONDS)
     except ToolFailure:
         return ""
+    if ran.exit_status != 0 and b"protected" in ran.stderr:
+        # npm keeps an address with a password to itself.
+        raise _wants_a_password(f"for {Path(words[0]).name}")
     return ran.stdout.decode(errors="replace") if ran.exit_status == 0 else ""
+
+
+def _wants_a_password(registry: str) -> CannotPrepare:
+    return CannotPrepare(
+        f"The registry {registry} of this machine wants a password, and none enters the box.",
+        "Let set-up commands find a registry that asks for none, such as a mirror that only serves.",
+    )
 
 
 def _registries(
@@ -158,10 +168,7 @@ def _registries(
     for address in filter(None, addresses):
         parts = urlsplit(address)
         if "@" in parts.netloc:
-            raise CannotPrepare(
-                f"The registry {parts.hostname} of this machine wants a password, and none enters the box.",
-                "Let set-up commands find a registry that asks for none, such as a mirror that only serves.",
-            )
+            raise _wants_a_password(parts.hostname or "")
         try:
             if parts.scheme == "https":
                 hosts.append(Host(parts.hostname or "", parts.port or TLS_PORT))
