@@ -90,6 +90,7 @@ def _python(tree: Path) -> FoundSetUp:
         pythonpath=(source, f"{MADE_INSIDE}/own", f"{MADE_INSIDE}/packages"),
         links={f"/work/{path}": f"{MADE_INSIDE}/{_VERSION_MODULE}" for path in project.version_files},
         program=PYTHON,
+        notes=project.notes,
         borrows_pip=True,
     )
 

@@ -13,8 +13,12 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from worker.box.requirement_files import MAIN, TESTS, Listed, first_of
+
 TEST_SETS = ("test", "tests", "testing")
 DEVELOPMENT_SETS = ("dev", "develop", "development")
+LOCKS = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "pylock.toml")
+"""Those of clients that the box has not."""
 _LARGEST_FILE = 1024 * 1024
 _UNKNOWN_VERSION = "0"
 _NEWEST = "999.0"
@@ -40,6 +44,8 @@ class Project:
     entry_points: tuple[tuple[str, str, str], ...]
     source: str
     version_files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What of its files is not heeded, a sentence each."""
 
     def version_module(self) -> str:
         """What such a file says. Where the version is known to nobody it is one that no other is newer than."""
@@ -49,7 +55,8 @@ class Project:
 
 
 def read_project(snapshot: Path) -> Project:
-    """What pyproject.toml, setup.cfg, PKG-INFO and literal arguments in setup.py say. Raises UnreadableProject."""
+    """What pyproject.toml, setup.cfg, PKG-INFO and literal arguments in setup.py say; requirement files only where
+    these name no dependencies, or no set for tests. Raises UnreadableProject."""
     toml = _toml(snapshot / "pyproject.toml")
     ini = _ini(snapshot / "setup.cfg")
     call = _setup_call(snapshot / "setup.py")
@@ -60,22 +67,33 @@ def read_project(snapshot: Path) -> Project:
         _text(table.get("version")) or built.get("Version") or _static(ini, "version") or _text(call.get("version"))
     )
     sets = _optional_sets(table, ini, call)
-    wanted = _main_requirements(table, ini, call)
+    wanted, listed = _main_requirements(table, ini, call), Listed()
+    if wanted is None:
+        first_of(MAIN, snapshot, listed)
     tests = [each for each in TEST_SETS if each in sets] or [each for each in DEVELOPMENT_SETS if each in sets]
     for each in tests:
-        wanted += sets[each]
+        listed.requirements += sets[each]
     groups = _table(toml.get("dependency-groups"))
-    for each in [each for each in TEST_SETS if each in groups] or [each for each in DEVELOPMENT_SETS if each in groups]:
-        wanted += _group(groups, each, ())
+    grouped = [each for each in TEST_SETS if each in groups] or [each for each in DEVELOPMENT_SETS if each in groups]
+    for each in grouped:
+        listed.requirements += _group(groups, each, ())
+    if not tests and not grouped:
+        first_of(TESTS, snapshot, listed)
     return Project(
         name=name,
         version=_normal_version(version),
         requires_python=_text(table.get("requires-python")) or ini.get("options", "python_requires", fallback="") or "",
-        requirements=_normal_requirements(wanted, name, sets),
+        requirements=_normal_requirements([*(wanted or ()), *listed.requirements], name, sets),
         entry_points=_entry_points(table, ini),
         source=_source(snapshot, toml, ini),
         version_files=_version_files(snapshot, toml, call),
+        notes=(*listed.notes, *_unread(snapshot)),
     )
+
+
+def _unread(snapshot: Path) -> tuple[str, ...]:
+    names = " and ".join(f"`{name}`" for name in LOCKS if (snapshot / name).is_file())
+    return (f"The packages for the tests were chosen by pip: {names} is not read for them.",) if names else ()
 
 
 def _normal_requirements(wanted: list[str], name: str | None, sets: Mapping[str, list[str]]) -> tuple[str, ...]:
@@ -98,11 +116,14 @@ def _normal_requirements(wanted: list[str], name: str | None, sets: Mapping[str,
     return tuple(sorted(found))
 
 
-def _main_requirements(table: Mapping[str, Any], ini: configparser.ConfigParser, call: Mapping[str, Any]) -> list[str]:
+def _main_requirements(
+    table: Mapping[str, Any], ini: configparser.ConfigParser, call: Mapping[str, Any]
+) -> list[str] | None:
+    """None where none of them says anything."""
     if "dependencies" in table:
         return _texts(table["dependencies"])
     listed = ini.get("options", "install_requires", fallback="")
-    return _lines(listed) or _texts(call.get("install_requires", []))
+    return _lines(listed) or _texts(call.get("install_requires", [])) or None
 
 
 def _optional_sets(

@@ -166,3 +166,27 @@ def test_a_module_that_only_the_build_would_write_is_known(name: str, text: str,
 def test_a_module_outside_the_tree_is_nobodys(path: str, tmp_path: Path) -> None:
     text = f'[tool.setuptools_scm]\nwrite_to = "{path}"\n'
     assert read_project(written(tmp_path, pyproject_toml=text)).version_files == ()
+
+
+def test_requirement_files_count_where_nothing_else_names_what_is_needed(tmp_path: Path) -> None:
+    (tmp_path / "requirements").mkdir()
+    (tmp_path / "requirements.txt").write_text(
+        "# all of it\none==1 \\\n    --hash=sha256:00\nTwo>2 # new\n--index-url https://a.example.test/\n-e .[test]\n"
+    )
+    (tmp_path / "requirements/dev.txt").write_text("-r ../requirements.txt\n-r more.txt\n-c limits.txt\n")
+    (tmp_path / "requirements/more.txt").write_text("three\n-r dev.txt\n-r ../../outside.txt\n")
+    (tmp_path.parent / "outside.txt").write_text("four\n")
+    (tmp_path / "poetry.lock").write_text("")
+    project = read_project(tmp_path)
+    assert project.requirements == ("Two>2", "one==1", "three")
+    assert [note.partition("`: ")[2] or note for note in project.notes] == [
+        "`--index-url https://a.example.test/` is not heeded when what the tests need is installed.",
+        "`-c limits.txt` is not heeded when what the tests need is installed.",
+        "The packages for the tests were chosen by pip: `poetry.lock` is not read for them.",
+    ]
+    own = '[project]\nname = "x"\nversion = "1"\ndependencies = ["five"]\noptional-dependencies.test = ["six"]\n'
+    assert read_project(written(tmp_path, pyproject_toml=own)).requirements == ("five", "six")
+    (tmp_path / "requirements.txt").write_text("seven @ https://a.example.test/seven.whl\n")
+    (tmp_path / "pyproject.toml").unlink()
+    with pytest.raises(UnreadableProject, match="an address of its own"):
+        read_project(tmp_path)
