@@ -18,6 +18,7 @@ from worker.box.project import Project, UnreadableProject, read_project
 
 NODE_KIND, GO_KIND, CARGO_KIND, MAVEN_KIND = "node", "go", "cargo", "maven"
 FOUND_KINDS = (CARGO_KIND, GO_KIND, MAVEN_KIND, NODE_KIND, PYTHON_KIND)
+PROGRAMS = Path("/usr/bin")
 SETS = ("dependencies", "devDependencies", "optionalDependencies", "peerDependencies")
 NPM_LOCKS = ("npm-shrinkwrap.json", "package-lock.json")
 _OTHER_LOCKS = ("pnpm-lock.yaml", "yarn.lock")
@@ -55,13 +56,13 @@ class FoundSetUp:
     notes: tuple[str, ...] = ()
 
 
-def find_set_up(kind: str, tree: Path) -> FoundSetUp:
-    """What makes an environment of the kind for the tree. Raises CannotPrepare where the tree's files give none."""
+def find_set_up(kind: str, tree: Path, programs: Path = PROGRAMS) -> FoundSetUp:
+    """What makes an environment of the kind for the tree, with the box's programs. Raises CannotPrepare where the tree's files give none."""
     match kind:
         case "python":
             return _python(tree)
         case "node":
-            return _node(tree)
+            return _node(tree, programs)
         case "go":
             return FoundSetUp(GO_KIND, (("go", "mod", "download"),))
         case "cargo":
@@ -115,11 +116,15 @@ def _introduction(project: Project) -> dict[str, str]:
     }
 
 
-def _node(tree: Path) -> FoundSetUp:
+def _node(tree: Path, programs: Path) -> FoundSetUp:
     if (tree / "node_modules").exists():
         raise CannotPrepare("The repository holds a `node_modules` of its own.", "Its checks run without preparation.")
     _must_be_registrys(_json(tree / "package.json"))
-    if (tree / "pnpm-lock.yaml").is_file() and not any((tree / name).is_file() for name in NPM_LOCKS) and has_pnpm():
+    if (
+        (tree / "pnpm-lock.yaml").is_file()
+        and not any((tree / name).is_file() for name in NPM_LOCKS)
+        and has_pnpm(programs)
+    ):
         return FoundSetUp(NODE_KIND, (("pnpm", "install", "--frozen-lockfile", "--ignore-scripts"),))
     if any((tree / name).is_file() for name in NPM_LOCKS):
         return FoundSetUp(NODE_KIND, (("npm", "ci", *_NPM_OPTIONS),))
@@ -128,9 +133,9 @@ def _node(tree: Path) -> FoundSetUp:
     return FoundSetUp(NODE_KIND, (("npm", "install", "--no-package-lock", *_NPM_OPTIONS),), notes=told)
 
 
-def has_pnpm() -> bool:
+def has_pnpm(programs: Path = PROGRAMS) -> bool:
     """Whether the box has a pnpm."""
-    return Path("/usr/bin/pnpm").exists()
+    return (programs / "pnpm").exists()
 
 
 def _must_be_registrys(manifest: Mapping[str, Any]) -> None:

@@ -6,19 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from worker.box import found_setup
 from worker.box.environment import CannotPrepare
 from worker.box.found_setup import find_set_up
 
 
-def words(kind: str, tree: Path) -> str:
-    (one,) = find_set_up(kind, tree).commands
+def words(kind: str, tree: Path, programs: Path = Path("/nowhere")) -> str:
+    (one,) = find_set_up(kind, tree, programs).commands
     return " ".join(one)
 
 
-def test_each_client_is_asked_by_a_fixed_command_and_by_the_lock_where_there_is_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_each_client_is_asked_by_a_fixed_command_and_by_the_lock_where_there_is_one(tmp_path: Path) -> None:
     (tmp_path / "package.json").write_text("{}")
     assert words("go", tmp_path) == "go mod download"
     assert words("cargo", tmp_path) == "cargo fetch"
@@ -27,8 +24,8 @@ def test_each_client_is_asked_by_a_fixed_command_and_by_the_lock_where_there_is_
     (tmp_path / "Cargo.lock").write_text("")
     assert words("cargo", tmp_path) == "cargo fetch --locked"
     (tmp_path / "pnpm-lock.yaml").write_text("")
-    monkeypatch.setattr(found_setup, "has_pnpm", lambda: True)
-    assert words("node", tmp_path) == "pnpm install --frozen-lockfile --ignore-scripts"
+    (tmp_path / "pnpm").write_text("")
+    assert words("node", tmp_path, tmp_path) == "pnpm install --frozen-lockfile --ignore-scripts"
     (tmp_path / "package-lock.json").write_text("{}")
     assert words("node", tmp_path).startswith("npm ci --ignore-scripts ")
 
