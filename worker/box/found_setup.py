@@ -57,7 +57,10 @@ class FoundSetUp:
 
 
 def find_set_up(kind: str, tree: Path, programs: Path = PROGRAMS) -> FoundSetUp:
-    """What makes an environment of the kind for the tree, with the box's programs. Raises CannotPrepare where the tree's files give none."""
+    """What makes an environment of the kind for the tree, by the programs that the box has.
+
+    Raises CannotPrepare where the tree's files give none.
+    """
     match kind:
         case "python":
             return _python(tree)
