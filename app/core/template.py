@@ -3,6 +3,7 @@
 Templates are data in `plan_templates/NAME/VERSION/`. A released version is never edited, only superseded.
 """
 
+import functools
 import hashlib
 from collections.abc import Mapping
 from decimal import Decimal
@@ -227,10 +228,16 @@ def read_template(folder: Path) -> Template:
         files = {path.name: path.read_bytes().decode() for path in folder.iterdir()}
     except (OSError, UnicodeDecodeError) as error:
         raise TemplateUnreadable(f"The template in {folder.name} cannot be read: {error}") from error
-    template = parse_template(files)
+    template = _parsed(tuple(sorted(files.items())))
     if (template.name, template.version) != (folder.parent.name, folder.name):
         raise TemplateUnreadable(f"{folder.parent.name}/{folder.name} calls itself {template.name}/{template.version}.")
     return template
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(files: tuple[tuple[str, str], ...]) -> Template:
+    # One run reads its template a dozen times, and reading YAML takes longer than all the rest of such a look.
+    return parse_template(dict(files))
 
 
 def _fits(usual: Cap, most: Cap) -> None:

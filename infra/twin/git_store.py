@@ -5,11 +5,13 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 ZERO = "0" * 40
+LONGEST_KEPT = 100_000
 WORKFLOWS = ".github/workflows/"
 SETTINGS = """
 [uploadpack]
@@ -78,6 +80,7 @@ class GitStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self._said: dict[tuple[int | str, ...], bytes] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, repo_id: int) -> Path:
@@ -105,6 +108,16 @@ class GitStore:
         """Standard output of git as one stripped line of text."""
         return self.git(repo_id, arguments).decode("utf-8", "surrogateescape").strip()
 
+    def _object(self, repo_id: int, name: str, arguments: list[str]) -> bytes:
+        """What git says of one object; what it said of a full object name once stays true."""
+        key = (repo_id, *arguments)
+        said = self._said.get(key)
+        if said is None:
+            said = self.git(repo_id, arguments)
+            if len(name) == len(ZERO) and len(said) <= LONGEST_KEPT:
+                self._said[key] = said
+        return said
+
     def resolve(self, repo_id: int, name: str) -> str | None:
         """The commit that a branch, tag, full ref or object name stands for, or None."""
         for candidate in (name, f"refs/heads/{name}", f"refs/tags/{name}", f"refs/{name}"):
@@ -121,14 +134,21 @@ class GitStore:
         if not sha or not all(letter in "0123456789abcdef" for letter in sha.lower()):
             return None
         try:
-            return self.text(repo_id, ["cat-file", "-t", sha])
+            return self._object(repo_id, sha, ["cat-file", "-t", sha]).decode().strip()
         except GitFailed:
             return None
 
     def refs(self, repo_id: int, prefix: str = "refs/heads/") -> dict[str, str]:
         """Full ref name -> object name, sorted by name."""
-        lines = self.text(repo_id, ["for-each-ref", "--format=%(objectname) %(refname)", prefix]).splitlines()
-        return {name: sha for sha, name in (line.split(" ", 1) for line in lines)}
+        folder = self.path(repo_id)
+        packed = folder / "packed-refs"
+        lines = packed.read_text().splitlines() if packed.is_file() else []
+        found = {line[41:]: line[:40] for line in lines if line[:1] not in ("#", "^")}
+        for path in (folder / "refs").rglob("*"):
+            with suppress(FileNotFoundError, IsADirectoryError):
+                if path.suffix != ".lock":
+                    found[path.relative_to(folder).as_posix()] = path.read_text().strip()
+        return {name: found[name] for name in sorted(found) if name.startswith(prefix)}
 
     def ref(self, repo_id: int, name: str) -> str | None:
         """The object that the full ref `name` points at."""
@@ -148,13 +168,13 @@ class GitStore:
 
     def read_blob(self, repo_id: int, sha: str) -> bytes:
         """The bytes of a blob."""
-        return self.git(repo_id, ["cat-file", "blob", sha])
+        return self._object(repo_id, sha, ["cat-file", "blob", sha])
 
     def list_tree(self, repo_id: int, tree: str, depth: str = "flat") -> list[TreeEntry]:
         """The entries of a tree, with everything below when `depth` is `recursive`; paths byte-exact."""
         arguments = ["ls-tree", "-z", "-l", *(["-r", "-t"] if depth == "recursive" else []), tree]
         entries = []
-        for line in self.git(repo_id, arguments).decode("utf-8", "surrogateescape").split("\0"):
+        for line in self._object(repo_id, tree, arguments).decode("utf-8", "surrogateescape").split("\0"):
             if line:
                 head, path = line.split("\t", 1)
                 mode, kind, sha, size = head.split()
@@ -197,7 +217,7 @@ class GitStore:
     def read_commit(self, repo_id: int, sha: str) -> CommitObject:
         """A commit's fields; the message without its last newline, as GitHub shows it."""
         layout = "%H%x00%T%x00%P%x00%an%x00%ae%x00%aI%x00%cn%x00%ce%x00%cI%x00%B"
-        raw = self.git(repo_id, ["show", "-s", f"--format={layout}", sha]).decode("utf-8", "replace")
+        raw = self._object(repo_id, sha, ["show", "-s", f"--format={layout}", sha]).decode("utf-8", "replace")
         name, tree, parents, an, ae, at, cn, ce, ct, message = raw.split("\0", 9)
         return CommitObject(
             name, tree, tuple(parents.split()), Signature(an, ae, datetime.fromisoformat(at)),

@@ -7,6 +7,7 @@ belts, the mint and the twin go by the house's clock, which a story can move.
 
 import functools
 import socket
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
@@ -58,6 +59,24 @@ def read_key(given: str) -> str:
     return private_key_of(given, "GITHUB_PRIVATE_KEY")
 
 
+@functools.cache
+def empty_ledger() -> bytes:
+    """The file of a ledger that was migrated and holds nothing; every story begins with a copy."""
+    with tempfile.TemporaryDirectory() as folder:
+        migrate(f"sqlite:///{folder}/ledger.db")
+        return Path(folder, "ledger.db").read_bytes()
+
+
+def make_ledger(url: str) -> None:
+    """There is a ledger of this version at the URL."""
+    file = Path(url.removeprefix("sqlite:///"))
+    if url.startswith("sqlite:///") and not file.exists():
+        file.touch(mode=0o600)
+        file.write_bytes(empty_ledger())
+    else:
+        migrate(url)
+
+
 @dataclass(frozen=True)
 class Furnishing:
     """What a story's world has of its own: further environment of the belts, and the form of the App's key."""
@@ -93,7 +112,7 @@ class House:
             "COUNTERSIGN_DATA_DIR": str(folder / "data"),
             **furnishing.env,
         }
-        migrate(ledger_url)
+        make_ledger(ledger_url)
         self.ledger = open_ledger(ledger_url)
         self._start_web()
         self.start_mint()

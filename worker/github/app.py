@@ -3,10 +3,10 @@
 Only the mint may use this module: it is the one place that holds the private key.
 """
 
+import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
-from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -102,6 +102,12 @@ class _TokenAnswer(Struct):
     selection: str = field(name="repository_selection", default="")
 
 
+@functools.lru_cache(maxsize=1)
+def _signing_key(pem: str) -> Any:
+    """Parsed once: the parser checks the primes, which takes far longer than a signature."""
+    return RSAAlgorithm(RSAAlgorithm.SHA256).prepare_key(pem)
+
+
 class _AppJwt:
     """Signs a new short proof for every request; `clock` gives seconds since the epoch."""
 
@@ -113,16 +119,11 @@ class _AppJwt:
     def __repr__(self) -> str:
         return f"_AppJwt({self._app_id!r})"
 
-    @cached_property
-    def _key(self) -> Any:
-        """Parsed once: the parser checks the primes, which takes far longer than a signature."""
-        return RSAAlgorithm(RSAAlgorithm.SHA256).prepare_key(self._private_key)
-
     def bearer(self) -> str:
         # A minute back and nine ahead: a clock that is somewhat fast or slow is still believed (github-facts 48, 49).
         now = int(self._clock())
         claims = {"iss": self._app_id, "iat": now - 60, "exp": now + 540}
-        return jwt.encode(claims, self._key, algorithm="RS256")
+        return jwt.encode(claims, _signing_key(self._private_key), algorithm="RS256")
 
     def renew(self) -> bool:
         return False

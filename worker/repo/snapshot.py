@@ -1,6 +1,7 @@
 """A repository at one commit, read through git objects: no checkout, no attributes, no filters."""
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,8 @@ from worker.repo.tree import Entry
 MAX_READ_BYTES = 20_000_000
 _BATCH_BYTES = 16_000_000
 _BATCH_FILES = 2_000
+_KEPT_BYTES = 8_000_000
+_KEPT_FILE_BYTES = 500_000
 
 
 class TooLarge(Exception):
@@ -42,12 +45,35 @@ class Holding(Protocol):
         ...
 
 
+class _Kept:
+    """What was read last, so that a file read ten times is one process and not ten; bounded, for any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._contents: dict[str, bytes] = {}
+        self._bytes = 0
+
+    def get(self, blob: str) -> bytes | None:
+        return self._contents.get(blob)
+
+    def put(self, blob: str, content: bytes) -> None:
+        if len(content) > _KEPT_FILE_BYTES:
+            return
+        with self._lock:
+            if blob not in self._contents:
+                self._contents[blob] = content
+                self._bytes += len(content)
+            while self._bytes > _KEPT_BYTES:
+                self._bytes -= len(self._contents.pop(next(iter(self._contents))))
+
+
 class Snapshot:
     """One commit of a mirror. While it is open the mirror is not removed; close it, or use it in `with`."""
 
     def __init__(self, mirror: Holding, commit: str) -> None:
         """Raises KeyError when the mirror does not hold the commit."""
         self._held = mirror.hold()
+        self._kept = _Kept()
         self.git = mirror.git
         self.commit = commit
         if not mirror.holds(commit):
@@ -117,7 +143,11 @@ class Snapshot:
             raise KeyError(path)
         if entry.size > MAX_READ_BYTES:
             raise TooLarge(f"{shown(path)} has {entry.size:,} bytes; at most {MAX_READ_BYTES:,} are read.")
-        return next(iter(self.read_many([entry])))[1]
+        content = self._kept.get(entry.blob)
+        if content is None:
+            content = next(iter(self.read_many([entry])))[1]
+            self._kept.put(entry.blob, content)
+        return content
 
     def read_many(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, bytes]]:
         """Each entry with its bytes, in the order given, some megabytes at a time. Submodules are left out."""

@@ -352,7 +352,7 @@ def test_no_change_of_a_payload_makes_the_intake_raise(
             del holder[last]
         else:
             holder[last] = value
-    assert isinstance(read(event, payload, label="bug"), Told | Ignored | Unreadable)
+    assert isinstance(read(event, payload, label="bug"), Told | Ignored | Unreadable | WhichLabels)
 
 
 @settings(max_examples=100, deadline=None)
@@ -360,7 +360,7 @@ def test_no_change_of_a_payload_makes_the_intake_raise(
 def test_no_bytes_make_the_intake_raise(event: str, noise: bytes, where: int) -> None:
     body = json.dumps(labeled()).encode()
     for broken in (noise, body[:where], body[:where] + noise + body[where:]):
-        assert isinstance(intake().read(event, broken, NOW), Told | Ignored | Unreadable)
+        assert isinstance(intake().read(event, broken, NOW), Told | Ignored | Unreadable | WhichLabels)
 
 
 def test_a_renamed_label_is_asked_for_by_its_id_and_then_triggers_as_it_did() -> None:
