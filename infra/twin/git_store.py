@@ -80,7 +80,7 @@ class GitStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._said: dict[tuple[int | str, ...], bytes] = {}
+        self._said: dict[tuple[object, ...], bytes] = {}
         folder.mkdir(parents=True, exist_ok=True)
 
     def path(self, repo_id: int) -> Path:

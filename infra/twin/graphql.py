@@ -4,12 +4,15 @@ A missing permission is an entry of type FORBIDDEN in `errors` and what cannot b
 credential answers 401.
 """
 
+import functools
 import json
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 from graphql import (
+    DocumentNode,
+    ExecutionResult,
     GraphQLError,
     GraphQLInterfaceType,
     GraphQLObjectType,
@@ -17,7 +20,9 @@ from graphql import (
     GraphQLSchema,
     GraphQLUnionType,
     build_schema,
-    graphql_sync,
+    execute_sync,
+    parse,
+    validate,
 )
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -230,14 +235,30 @@ def _serve(forge: Forge, body: bytes, headers: dict[str, str]) -> Reply:
             return refusal.reply()
         except (ValueError, KeyError, TypeError):
             return Refused(400, "Problems parsing JSON").reply()
-        result = graphql_sync(
-            SCHEMA, query, context_value=_Session(forge, caller.token), variable_values=asked.get("variables"),
-            operation_name=asked.get("operationName"),
-        )
+        result = _result(forge, caller.token, query, asked)
     answer: dict[str, Any] = {} if result.data is None and result.errors else {"data": result.data}
     if result.errors:
         answer["errors"] = [_error(problem) for problem in result.errors]
     return Reply(value=answer)
+
+
+def _result(forge: Forge, token: Token, query: Any, asked: dict[str, Any]) -> ExecutionResult:
+    document = _understood(query) if isinstance(query, str) else (GraphQLError("A query is text."),)
+    if isinstance(document, tuple):
+        return ExecutionResult(None, list(document))
+    session, operation = _Session(forge, token), asked.get("operationName")
+    variables = asked.get("variables")
+    return execute_sync(SCHEMA, document, context_value=session, variable_values=variables, operation_name=operation)
+
+
+@functools.lru_cache(maxsize=256)
+def _understood(query: str) -> DocumentNode | tuple[GraphQLError, ...]:
+    """The query as a document that fits the schema, or why it is none; the same few are asked again and again."""
+    try:
+        document = parse(query)
+    except GraphQLError as error:
+        return (error,)
+    return tuple(validate(SCHEMA, document)) or document
 
 
 def _error(problem: GraphQLError) -> dict[str, Any]:

@@ -2,18 +2,23 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
+from urllib.parse import urljoin
 
+import httpx
 import pytest
 
+from infra.demo.__main__ import main
 from infra.demo.fetch_input import Archive, InputUnavailable, fetch_input
 from infra.scripted_model.server import ScriptedModel
 from tests.conftest import leave_out
@@ -113,13 +118,13 @@ def left_of(session):
 @pytest.mark.slow
 @pytest.mark.timeout(240)
 def test_a_real_package_is_mended_beside_a_repository_of_ones_own(demo, cache, tmp_path):
-    out, beside_out = tmp_path / "out", tmp_path / "beside"
+    out = tmp_path / "out"
     model = ScriptedModel.start(SCRIPT)
     try:
-        beside = demo(*own_greeting(tmp_path), "--auto", "--out", str(beside_out), **real(model), **ASTRAY)
+        beside = demo(*own_greeting(tmp_path), **real(model), **ASTRAY)
         alone = demo("--auto", "--out", str(out), XDG_CACHE_HOME=str(cache))
+        check_own(beside, model)
         assert alone.ends() == 0, alone.said()
-        assert beside.ends() == 0, beside.said()
     finally:
         model.stop()
     assert alone.said().startswith("No model key is set: a SCRIPTED model plays")
@@ -128,11 +133,24 @@ def test_a_real_package_is_mended_beside_a_repository_of_ones_own(demo, cache, t
     check_result(result)
     check_journal(result, json.loads((out / "journal.json").read_text("utf-8")))
     check_branch(result, out / "repo.git", cache, tmp_path)
-    assert beside.said().startswith("ANTHROPIC_API_KEY is set: real models do the work, and cost money.")
-    result = json.loads((beside_out / "result.json").read_text("utf-8"))
-    assert (result["repository"], result["model"], result["state"]) == ("demo/my-greet", "real", "published")
     for one in (alone, beside):
         assert list(one.temporary.iterdir()) == [] and left_of(one) == []
+
+
+def check_own(one, model):
+    """It waits for its person, begins nothing before, plans by real models, and ends at Ctrl-C."""
+    one.says("Ctrl-C ends everything.")
+    assert one.said().startswith("ANTHROPIC_API_KEY is set: real models do the work, and cost money.")
+    assert "a run begins" not in one.said() and not model.requests
+    page = re.search(r"Issue 1 of demo/my-greet: (\S+)", one.said())[1]
+    deed = {"deed": "label", "label": "countersign", "as_login": "maintainer", "repo": "demo/my-greet", "number": "1"}
+    with httpx.Client(trust_env=False, timeout=20) as browser:
+        assert ISSUE.splitlines()[0] in browser.get(page).text
+        assert browser.post(urljoin(page, "/_twin/act"), data=deed).status_code == 303
+    one.says("A comment was written: plan.")
+    one.process.send_signal(signal.SIGINT)
+    assert one.ends(100) == 0, one.said()
+    assert one.said().endswith("Everything has ended.\n") and "Traceback" not in one.said()
 
 
 ASTRAY = {"HTTP_PROXY": "http://127.0.0.1:1", "http_proxy": "http://127.0.0.1:1", "COUNTERSIGN_LABEL": "other"}
@@ -233,19 +251,37 @@ REFUSED = {
 }
 
 
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """Where temporary files of this process go; signals are afterwards taken as they were."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield folder
+    for number, taken in before.items():
+        signal.signal(number, taken)
+
+
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_cannot_be_played_is_refused_in_one_sentence(demo, tmp_path, what):
+def test_what_cannot_be_played_is_refused_in_one_sentence(temporary, tmp_path, monkeypatch, capsys, what):
     make, env, words = REFUSED[what]
-    one = demo(*make(tmp_path), **env)
-    assert one.ends(100) == 2
-    assert words in one.said() and "Traceback" not in one.said()
-    assert list(one.temporary.iterdir()) == []
+    for name in [*os.environ]:
+        if name.startswith(("ANTHROPIC", "COUNTERSIGN")):
+            monkeypatch.delenv(name)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert main(make(tmp_path)) == 2
+    said = "".join(capsys.readouterr())
+    assert words in said and "Traceback" not in said
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_port_that_another_has_is_said_so(demo):
     with socket.create_server(("127.0.0.1", 0)) as other:
         one = demo(PORT=str(other.getsockname()[1]))
         assert one.ends(100) == 2 and "cannot be had" in one.said() and "set another PORT" in one.said()
+    assert "Traceback" not in one.said() and list(one.temporary.iterdir()) == []
 
 
 def test_an_index_out_of_reach_is_said_and_a_repository_of_one_s_own_offered(demo, tmp_path):
@@ -254,20 +290,6 @@ def test_an_index_out_of_reach_is_said_and_a_repository_of_one_s_own_offered(dem
     assert one.ends(200) == 2
     assert "could not be fetched from the package index" in one.said() and "--repo PATH" in one.said()
     assert "Traceback" not in one.said() and list(one.temporary.iterdir()) == []
-
-
-def test_a_demo_that_waits_for_its_person_begins_nothing_and_ends_at_ctrl_c(demo, tmp_path):
-    model = ScriptedModel.start(SCRIPT)
-    try:
-        one = demo(*own_greeting(tmp_path), **real(model))
-        one.says("Ctrl-C ends everything.")
-        assert "a run begins" not in one.said() and not model.requests
-        one.process.send_signal(signal.SIGINT)
-        assert one.ends(100) == 0, one.said()
-    finally:
-        model.stop()
-    assert one.said().endswith("Everything has ended.\n")
-    assert list(one.temporary.iterdir()) == [] and left_of(one) == []
 
 
 def test_ctrl_c_while_it_begins_leaves_nothing_and_an_unattended_demo_says_it_was_interrupted(demo, cache):

@@ -128,7 +128,7 @@ def running(make_running):
 
 @pytest.mark.needs_userns
 @pytest.mark.slow
-def test_a_run_goes_through_real_processes_that_hold_only_what_is_theirs_and_show_no_secret(running):
+def test_a_run_through_real_processes_that_hold_only_what_is_theirs_and_do_not_outlive_their_supervisor(running):
     pids = running.pids()
     held = {name: variables(pid) for name, pid in pids.items()}
     for name in NAMES:
@@ -158,6 +158,11 @@ def test_a_run_goes_through_real_processes_that_hold_only_what_is_theirs_and_sho
         assert secret.encode() not in everything, secret[:12]
     words = " ".join(" ".join(one) for one in seen.arguments)
     assert not any(secret in words for secret in (*tokens, SECRET, MODEL_KEY, KEY.splitlines()[5]))
+    pids = children(running.process.pid)
+    assert len(pids) >= len(NAMES)
+    running.process.kill()
+    assert running.process.wait(25) == -signal.SIGKILL
+    until(lambda: not any(runs(pid) for pid in pids), 15)
 
 
 def writing(running):
@@ -222,14 +227,6 @@ def test_whoever_falls_is_started_again_and_the_run_goes_on(make_running):
         if one["token"] not in named:
             begun.remove(one["permissions"])
     assert all("write" not in one["permissions"].values() for one in living)
-
-
-def test_nothing_outlives_a_supervisor_that_is_killed(running):
-    pids = children(running.process.pid)
-    assert len(pids) >= len(NAMES)
-    running.process.kill()
-    assert running.process.wait(25) == -signal.SIGKILL
-    until(lambda: not any(runs(pid) for pid in pids), 15)
 
 
 def test_up_says_in_one_sentence_that_a_port_or_a_folder_cannot_be_had(tmp_path):
