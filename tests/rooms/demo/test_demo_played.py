@@ -252,13 +252,14 @@ REFUSED = {
 
 
 @pytest.fixture
-def temporary(tmp_path, monkeypatch):
+def temporary(tmp_path):
     """Where temporary files of this process go; signals are afterwards taken as they were."""
     folder = tmp_path / "temporary"
     folder.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    usual, tempfile.tempdir = tempfile.tempdir, str(folder)
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     yield folder
+    tempfile.tempdir = usual
     for number, taken in before.items():
         signal.signal(number, taken)
 
