@@ -1,8 +1,10 @@
 """The database behind the ledger: SQLite in WAL mode with full synchronisation, or PostgreSQL through psycopg 3."""
 
+import logging
 import os
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -11,7 +13,7 @@ from sqlalchemy import Connection, Engine, Table, create_engine, event, exc
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 
-from app.ledger.errors import LedgerUnreachable
+from app.ledger.errors import LedgerCorrupt, LedgerUnreachable
 
 TRIES = 3
 """How often a transaction is begun in all where the database asks for it again."""
@@ -23,7 +25,10 @@ POOL = 5
 POOL_OVERFLOW = 10
 
 # Serialisation failure, deadlock, lock not available: PostgreSQL asks for the transaction again.
-_AGAIN = {"40001", "40P01", "55P03"}
+_AGAIN = {"40001": "a serialisation conflict", "40P01": "a deadlock", "55P03": "a lock that was not had"}
+_READ_ONLY = "25006"
+
+_LOG = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
 
@@ -34,28 +39,37 @@ class Database:
     def __init__(self, url: str, lock_seconds: float = LOCK_SECONDS) -> None:
         self.engine = _engine_for(_plain(url), lock_seconds)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
+        self.tried_again: Counter[str] = Counter()
         # BEGIN IMMEDIATE takes the one write lock at once: a reader that turns writer can fail without waiting.
         self._writer = self.engine.execution_options(countersign_begin="BEGIN IMMEDIATE")
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """A connection that sees one state of the ledger and changes nothing."""
-        with _errors_named(), self.engine.connect() as connection:
+        with self._errors_named(), self.engine.connect() as connection:
             yield connection
 
     def writing(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Does `work` in one transaction, again from its beginning where the database asks for that.
+        """Does `work` in one transaction, again from its beginning where the database asks for that, or where its
+        connection was lost before the end. Each try beyond the first is counted in `tried_again`, by its reason.
 
-        Raises `LedgerUnreachable` after `TRIES` times; then nothing was recorded.
+        Raises `LedgerUnreachable` after `TRIES` times; then nothing was recorded. Where the connection is lost in the
+        moment of the commit it is not tried again, and may have been recorded: whoever asks again finds it so.
         """
-        with _errors_named():
+        with self._errors_named():
             for left in reversed(range(TRIES)):
+                done = False
                 try:
                     with self._writer.begin() as connection:
-                        return work(connection)
+                        result = work(connection)
+                        done = True
+                    return result
                 except exc.DBAPIError as error:
-                    if left == 0 or not _worth_another_try(error):
+                    again = _why_again(error, lost_is_safe=not done)
+                    if left == 0 or not again:
                         raise
+                    self.tried_again[again] += 1
+                    _LOG.info("a transaction is begun again for %s (%d tries are left): %s", again, left, error.orig)
                     time.sleep(random.uniform(0.005, 0.05))  # noqa: S311 (spreads rivals; guards nothing)
         raise AssertionError("unreachable")
 
@@ -66,6 +80,21 @@ class Database:
     def close(self) -> None:
         """Gives every connection back."""
         self.engine.dispose()
+
+    @contextmanager
+    def _errors_named(self) -> Iterator[None]:
+        try:
+            yield
+        except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError, exc.InternalError) as error:
+            cause = getattr(error, "orig", None) or error
+            if getattr(cause, "sqlstate", None) == _READ_ONLY:
+                # The server is one that follows another now: the next connections go to the one that can be written to.
+                self.engine.dispose()
+            raise LedgerUnreachable(f"The database does not answer: {str(cause).strip()}") from error
+        except exc.DatabaseError as error:
+            if type(error) is not exc.DatabaseError:
+                raise
+            raise LedgerCorrupt(f"The database's file is damaged: {error.orig}") from error
 
 
 class OnDatabase:
@@ -89,7 +118,12 @@ def _engine_for(url: URL, lock_seconds: float) -> Engine:
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     else:
-        asked = {"connect_timeout": 5, "options": f"-c lock_timeout={int(lock_seconds * 1000)} -c timezone=UTC"}
+        asked = {
+            "connect_timeout": 5,
+            "options": f"-c lock_timeout={int(lock_seconds * 1000)} -c timezone=UTC",
+            # Of several hosts in the URL, the one that can be written to: after a failover it is another one.
+            "target_session_attrs": "read-write",
+        }
         engine = create_engine(url, connect_args=asked, pool_pre_ping=True, **sizes)
     event.listen(engine, "connect", _remember_process)
     event.listen(engine, "checkout", _refuse_inherited)
@@ -128,16 +162,11 @@ def _refuse_inherited(_connection: Any, record: Any, fairy: Any) -> None:
         raise exc.DisconnectionError("this connection belongs to the parent process")
 
 
-def _worth_another_try(error: exc.DBAPIError) -> bool:
-    if getattr(error.orig, "sqlstate", None) in _AGAIN:
-        return True
-    return isinstance(error, exc.OperationalError) and "database is locked" in str(error.orig)
-
-
-@contextmanager
-def _errors_named() -> Iterator[None]:
-    try:
-        yield
-    except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError) as error:
-        cause = getattr(error, "orig", None) or error
-        raise LedgerUnreachable(f"The database does not answer: {str(cause).strip()}") from error
+def _why_again(error: exc.DBAPIError, *, lost_is_safe: bool) -> str:
+    """Why the same transaction is worth another try, in a few words; empty where it is not."""
+    if error.connection_invalidated:
+        return "a lost connection" if lost_is_safe else ""
+    if (known := _AGAIN.get(getattr(error.orig, "sqlstate", None) or "")) is not None:
+        return known
+    locked = isinstance(error, exc.OperationalError) and "database is locked" in str(error.orig)
+    return "a locked database" if locked else ""

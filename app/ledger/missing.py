@@ -10,6 +10,9 @@ from app.ledger.engine import OnDatabase
 from app.ledger.outcomes import MissedView, Turn
 from app.ledger.schema import deliveries, missed, rounds
 
+PROOF = "proof"
+"""The row that is written to show that writing works."""
+
 LOOKED_BACK = 10
 """How many of the last that were asked for say whether anybody receives what GitHub sends."""
 
@@ -42,6 +45,13 @@ class Rounds(OnDatabase):
         }
         over = update(rounds).where(rounds.c.name == turn.name).values(**values)
         self._database.writing(lambda connection: connection.execute(over))
+
+    def prove(self, now: datetime) -> None:
+        """Something was recorded for good. Raises `LedgerUnreachable` where nothing can be: a database that answers may
+        be full, or one that only follows another."""
+        row = self._database.insert(rounds).values(name=PROOF, due_at=now, position="{}", failures=0, trouble="")
+        again = row.on_conflict_do_update(index_elements=["name"], set_={"due_at": now})
+        self._database.writing(lambda connection: connection.execute(again))
 
     def due_at(self, name: str) -> datetime | None:
         """When the next such round begins; None where there was none yet."""

@@ -1,5 +1,7 @@
 """The ledger as its callers hold it: all its parts on one database."""
 
+from collections.abc import Mapping
+
 from sqlalchemy import inspect, text
 
 from app.ledger.claims import Claims
@@ -16,6 +18,11 @@ from app.ledger.views import Views
 
 class Ledger(Receiving, Missing, Rounds, Claims, Views, History, Plans, Artifacts, Books, Pruning):
     """What was received, recorded, owed and kept. Safe to share between threads; made anew in a forked process."""
+
+    @property
+    def tried_again(self) -> Mapping[str, int]:
+        """How often this process began a transaction again, by the reason."""
+        return self._database.tried_again
 
     def close(self) -> None:
         """Gives the database's connections back."""

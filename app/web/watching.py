@@ -1,6 +1,8 @@
 """What machines that watch are told: whether the process could do its work, and how much there is."""
 
 from collections import Counter
+from contextlib import closing
+from datetime import UTC, datetime
 
 from app.ledger import open_ledger
 from app.ledger.errors import LedgerError
@@ -8,9 +10,11 @@ from app.ledger.store import Ledger
 
 
 def ledger_trouble(url: str) -> str:
-    """Why nothing could be recorded now, as a sentence; empty when the database answers with this version's schema."""
+    """Why nothing could be recorded now, as a sentence; empty when the database has this version's schema and something
+    was recorded in it."""
     try:
-        open_ledger(url).close()
+        with closing(open_ledger(url)) as ledger:
+            ledger.prove(datetime.now(UTC))
     except LedgerError as trouble:
         return str(trouble)
     return ""
@@ -27,6 +31,11 @@ def numbers(ledger: Ledger, answered: Counter[tuple[int, str]]) -> str:
     lines += _head("countersign_answers_total", "counter", "Answers to deliveries since the process began.")
     for (status, because), count in sorted(answered.items()):
         lines.append(f'countersign_answers_total{{status="{status}",because="{because}"}} {count}')
+    if ledger.tried_again:
+        name = "countersign_ledger_tried_again_total"
+        lines += _head(name, "counter", "Transactions that this process began again.")
+    for reason, count in sorted(ledger.tried_again.items()):
+        lines.append(f'countersign_ledger_tried_again_total{{reason="{reason}"}} {count}')
     for prefix, name, label, what in _GROUPS:
         found = {key.removeprefix(prefix): count for key, count in counts.items() if _belongs(key, prefix)}
         lines += _head(name, "gauge", what)

@@ -11,6 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from app.ledger import migrate
@@ -315,6 +316,34 @@ def test_without_a_ledger_no_delivery_is_acknowledged_and_it_is_taken_when_sent_
     again = door.post("issues", labeled(), guid="g-1")
     assert (again.status_code, again.json()["duplicate"]) == (202, False)
     assert kinds(door) == ["labelled"]
+
+
+def test_a_server_that_restarts_or_takes_nothing_is_told_by_503_and_in_readiness(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    migrate(postgres_url)
+    env = {"GITHUB_WEBHOOK_SECRET": SECRET, "COUNTERSIGN_DATA_DIR": str(tmp_path), "DATABASE_URL": postgres_url}
+    name = postgres_url.rpartition("/")[2]
+    ends_all = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = %s"
+    with (
+        psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as admin,
+        running(web_settings(env)) as door,
+    ):
+        answers = []
+        for guid in ("g-1", "g-2"):
+            answers.append(door.post("issues", labeled(), guid=guid).status_code)
+            admin.execute(ends_all, [name])
+        assert answers == [202, 202]
+        admin.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on'.encode())
+        admin.execute(ends_all, [name])
+        assert door.post("issues", labeled(), guid="g-3").status_code == 503
+        ready = door.client.get(f"{door.url}/readyz")
+        assert ready.status_code == 503 and "read-only" in ready.text
+        assert door.client.get(f"{door.url}/healthz").status_code == 200
+        admin.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only'.encode())
+        assert door.post("issues", labeled(), guid="g-3").status_code == 202
+        assert door.client.get(f"{door.url}/readyz").status_code == 200
+        assert kinds(door) == ["labelled", "labelled_again", "labelled_again"]
 
 
 def test_a_broker_that_never_answers_delays_and_spoils_nothing(env: dict[str, str]) -> None:
