@@ -12,7 +12,7 @@ from app.core.found import AuthorityFound as AuthorityFound  # noqa: PLC0414 (ev
 from app.core.found import Found as Found  # noqa: PLC0414
 from app.core.issue import Person
 from app.core.plan import CommitId, RepoPath, Sha256, TemplatePin
-from app.core.run import KeptStep, Part, PlanPart, PullRequest, Request
+from app.core.run import KeptRepair, KeptStep, Part, PlanPart, PullRequest, Request
 from app.core.split import Split
 from app.core.verb import Verb
 
@@ -217,6 +217,18 @@ class StepKept(_Fact):
     """Since the step before it was kept, earlier attempts at this one included."""
 
 
+class RepairKept(_Fact):
+    """The executor mended what the checks or the reviewer found: whoever goes on does so behind that repair."""
+
+    kind: Literal["repair_kept"] = "repair_kept"
+    plan_digest: Sha256
+    execution: str
+    """As of a kept step."""
+    repair: KeptRepair
+    spent: Spent = Spent()
+    """Since what was kept before it."""
+
+
 class AmendmentProposed(_Fact):
     """The executor found that the approved plan takes more than it says; its next version is on offer."""
 
@@ -348,6 +360,7 @@ Fact = Annotated[
     | InputNeeded
     | Said
     | StepKept
+    | RepairKept
     | AmendmentProposed
     | StepsDone
     | QuestionsAnswered

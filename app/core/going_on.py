@@ -21,6 +21,16 @@ def step_kept(state: Approved, fact: f.StepKept) -> Move | Stay:
     return Move(state.model_copy(update={"work": work, "spent": state.spent.plus(fact.spent)}))
 
 
+def repair_kept(state: Approved, fact: f.RepairKept) -> Move | Stay:
+    """One more repair is behind the run, and counts among those that it may have."""
+    if fact.plan_digest != state.proposal.digest or fact.execution != execute_key(state.approval):
+        return Stay("The repair was made under another approval.")
+    if fact.repair.number != len(state.work.repairs) + 1:
+        return Stay(f"Repair {fact.repair.number} does not come next.")
+    work = state.work.repaired(fact.repair, fact.spent)
+    return Move(state.model_copy(update={"work": work, "spent": state.spent.plus(fact.spent)}))
+
+
 def amendment_proposed(state: Approved, fact: f.AmendmentProposed) -> Move | Stay:
     """The run pauses: what is done is kept, and the next version waits for an approval of its own.
 

@@ -82,11 +82,23 @@ class KeptStep(Part):
     """Why it left no change of its own in its path, as code saw it."""
 
 
+class KeptRepair(Part):
+    """A repair that came to an end after the steps."""
+
+    number: Annotated[int, Field(ge=1)]
+    files_ref: Sha256
+    """As of a kept step."""
+    told_ref: Sha256
+    """What the report will say of it."""
+
+
 class KeptWork(Part):
     """What is kept of an execution under way, so that the next attempt goes on from there."""
 
     steps: tuple[KeptStep, ...] = ()
     """In the order in which they were carried out, which is the plan's."""
+    repairs: tuple[KeptRepair, ...] = ()
+    """What came after them, in order."""
     spent: Spent = Spent()
     """What the execution has cost so far; it is in the run's sum."""
     earlier: Spent = Spent()
@@ -95,6 +107,10 @@ class KeptWork(Part):
     def plus(self, step: KeptStep, spent: Spent) -> "KeptWork":
         """With one more step, and what was spent since the one before it."""
         return self.model_copy(update={"steps": (*self.steps, step), "spent": self.spent.plus(spent)})
+
+    def repaired(self, repair: KeptRepair, spent: Spent) -> "KeptWork":
+        """With one more repair, and what was spent since what was kept before it."""
+        return self.model_copy(update={"repairs": (*self.repairs, repair), "spent": self.spent.plus(spent)})
 
     def handed_on(self, spent: Spent | None = None) -> "KeptWork":
         """The same work for another effect that goes on with it; `spent` is what was not counted so far."""

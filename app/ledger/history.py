@@ -9,7 +9,15 @@ from sqlalchemy import Row, select
 
 from app.core.budget import Spent
 from app.core.estimate import PastRun
-from app.core.facts import AmendmentProposed, ExecutionFailed, PlanDrafted, QuestionsAnswered, StepKept, StepsDone
+from app.core.facts import (
+    AmendmentProposed,
+    ExecutionFailed,
+    PlanDrafted,
+    QuestionsAnswered,
+    RepairKept,
+    StepKept,
+    StepsDone,
+)
 from app.ledger.engine import OnDatabase
 from app.ledger.schema import facts, plans, runs
 from app.ledger.written import fact_read
@@ -50,7 +58,7 @@ def _past(told: Iterable[Row[Any]], template: str) -> Iterator[tuple[str, PastRu
             fact = fact_read(row.body)
             if isinstance(fact, PlanDrafted) and fact.template is not None and fact.template.name == template:
                 of_template.add(fact.digest)
-            if isinstance(fact, StepKept | AmendmentProposed):
+            if isinstance(fact, StepKept | RepairKept | AmendmentProposed):
                 kept = kept.plus(fact.spent)
             if isinstance(fact, AmendmentProposed) and fact.plan_digest in of_template:
                 of_template.add(fact.digest)

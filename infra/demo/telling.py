@@ -14,6 +14,7 @@ from app.core.facts import (
     PlanDrafted,
     PlanNotPossible,
     PublishFailed,
+    RepairKept,
     Said,
     SplitProposed,
     StepKept,
@@ -50,6 +51,8 @@ def _words(fact: Fact) -> str:  # noqa: PLR0912 (one line for each kind)
             return f"{fact.person.login} put a 👍 on the plan."
         case StepKept():
             return f"Step {fact.kept.id} is done and kept."
+        case RepairKept():
+            return f"Repair {fact.repair.number} is made and kept."
         case AmendmentProposed():
             return f"Step {fact.step} takes more than the plan says; version {fact.version} is on offer: {fact.why}"
         case StepsDone():

@@ -13,7 +13,7 @@ from app.core.effects import Effect, Execute, Purpose
 from app.core.going_on import MOST_AMENDMENTS
 from app.core.run import Approved, Closed, ClosedReason, KeptWork, Proposed, State, grant_of
 from tests.core.test_advance_table import Life
-from tests.fakes.facts import MIRA, START, World, amendment, drafted, kept_step, lived, sha
+from tests.fakes.facts import MIRA, START, World, amendment, drafted, kept_repair, kept_step, lived, sha
 
 
 @pytest.fixture
@@ -41,6 +41,21 @@ def test_each_step_is_kept_once_and_its_cost_is_in_the_sum(life: Life) -> None:
     assert life.state.work.spent.usd == life.state.spent.usd - before == Decimal("0.20")
 
 
+def test_repairs_are_kept_in_their_order_and_no_number_is_had_twice(life: Life) -> None:
+    life.proposed()
+    digest, key = approved(life)
+    life.tell(kept_step(digest, key, 1, life.now()))
+    before = life.state.spent.usd if life.state else Decimal(0)
+    life.refuses(kept_repair("f" * 64, key, 1, life.now()))
+    for number in (1, 2):
+        life.refuses(kept_repair(digest, key, number + 1, life.now()))
+        life.tell(kept_repair(digest, key, number, life.now()))
+        life.refuses(kept_repair(digest, key, number, life.now()))
+    assert isinstance(life.state, Approved)
+    assert [one.number for one in life.state.work.repairs] == [1, 2]
+    assert life.state.spent.usd - before == Decimal("0.40")
+
+
 def test_a_step_of_another_approval_or_plan_counts_for_nothing(life: Life) -> None:
     life.proposed()
     digest, key = approved(life)
@@ -58,12 +73,15 @@ def test_a_step_of_another_approval_or_plan_counts_for_nothing(life: Life) -> No
 def _sum_holds(world: World, before: State | None, _owed: tuple[Effect, ...]) -> None:
     """What an execution is said to have cost is never more than what the run cost since its approval."""
     after, fact = world.state, world.facts[-1]
-    if isinstance(fact, f.StepKept):
+    if isinstance(fact, f.StepKept | f.RepairKept):
         assert isinstance(before, Approved)
         assert isinstance(after, Approved)
         assert after.spent == before.spent.plus(fact.spent)
         assert after.work.spent == before.work.spent.plus(fact.spent)
-        assert len({one.id for one in after.work.steps}) == len(after.work.steps) == len(before.work.steps) + 1
+        steps, repairs = after.work.steps, after.work.repairs
+        assert len(steps) + len(repairs) == len(before.work.steps) + len(before.work.repairs) + 1
+        assert len({one.id for one in steps}) == len(steps)
+        assert [one.number for one in repairs] == [*range(1, len(repairs) + 1)]
 
 
 @given(st.integers(0, 2**32))

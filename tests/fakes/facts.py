@@ -38,6 +38,7 @@ from app.core.run import (
     Approved,
     Built,
     Closed,
+    KeptRepair,
     KeptStep,
     NeedsInput,
     Proposed,
@@ -141,6 +142,13 @@ def kept_step(digest: str, execution: str, step: int, at: datetime) -> f.StepKep
     return f.StepKept(at=at, plan_digest=digest, execution=execution, kept=kept, spent=cost)
 
 
+def kept_repair(digest: str, execution: str, number: int, at: datetime) -> f.RepairKept:
+    """A repair that came to an end, for some money."""
+    repair = KeptRepair(number=number, files_ref=sha(f"files after repair {number}"), told_ref=sha(f"told {number}"))
+    cost = Spent(calls=3, usd=Decimal("0.20"))
+    return f.RepairKept(at=at, plan_digest=digest, execution=execution, repair=repair, spent=cost)
+
+
 def amendment(digest: str, execution: str, version: int, at: datetime) -> f.AmendmentProposed:
     """A further file is wanted; the offer stands for a week."""
     return f.AmendmentProposed(
@@ -219,6 +227,7 @@ _SHARED: dict[str, st.SearchStrategy[Any]] = {
     "effect": st.sampled_from(["draft_plan", "execute", "open_draft", "look_up_authority", "say", "react"]),
     "comment_digest": st.just(sha("comment")),
     "kept": st.integers(1, 3).map(lambda step: KeptStep(id=step, files_ref=sha(f"files after {step}"))),
+    "repair": st.integers(1, 3).map(lambda at: KeptRepair(number=at, files_ref=sha("files"), told_ref=sha("told"))),
     "execution": st.sampled_from(["execute:a", "execute:b"]),
 }
 _WHERE_NOBODY = {f.LabelledAgain, f.LabelRemoved, f.IssueChanged, f.IssueEnded, f.PullRequestEnded}
@@ -461,6 +470,8 @@ class World:
         how = self.pick(["done"] * 5 + ["kept"] * 2 + ["amended", "answered", "failed", "held", "voided"])
         if how == "kept":
             self.held.append(effect.key)
+            if self.pick([False, False, True]):
+                return kept_repair(digest, effect.key, self.pick([1, 2]), at)
             return kept_step(digest, effect.key, self.pick([1, 2, 3]), at)
         if how == "amended" and self.state is not None:
             return amendment(digest, effect.key, self.state.last_version + 1, at)

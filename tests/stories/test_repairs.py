@@ -49,12 +49,18 @@ def test_a_repair_that_changes_nothing_about_the_failure_is_the_last_one(make_st
 
 
 def test_there_are_as_many_repairs_as_the_template_says_and_no_more(make_story: Making) -> None:
-    """Each leaves another failure behind."""
+    """Each leaves another failure behind, and who goes on after the model was away goes on behind the first."""
     worse = mending(1, replace("greet.sh", 'echo "hullo $name"', "echo worse >&2; exit 3"))
     worst = mending(2, replace("greet.sh", "worse", "worst"))
+    worst["turns"] = [{"error": 529, "retry_after": 700}, *worst["turns"]]
     story = make_story(script(MISSPELT, worse, worst))
     approved(story, "countersign")
+    first = [one for one in story.shown_to("executor") if "Repair 1 of 2" in one]
+    assert story.kinds()[-1] == "repair_kept"
+    story.wait_out()
     nothing_was_pushed(story)
+    assert [one for one in story.shown_to("executor") if "Repair 1 of 2" in one] == first
+    assert story.state().spent.calls == sum(one["status"] == 200 for one in story.model.requests)
     story.ends(Closed, "did not pass after the change", "It was repaired 2 times, which is as often as may be.")
 
 

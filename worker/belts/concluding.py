@@ -29,15 +29,13 @@ def conclude(plan: Plan, walk: Walk, bench: Bench, before: tuple[CheckRun, ...],
     A repair that leaves things as they were is the last one. Raises as `executor.execute` does.
     """
     ending = _Ending(plan, walk, bench, before, meter)
-    seen: list[tuple[object, ...]] = []
     while True:
         outcome, trouble = ending.once()
         if trouble is None:
             return outcome
         report = outcome.report
-        if trouble.signs() in seen:
+        if any(trouble.is_as(one) for one in walk.repairs):
             return Stopped(_after_repairs(trouble.refused, walk, "and it is as it was"), report)
-        seen.append(trouble.signs())
         if bench.models is None or len(walk.repairs) >= bench.template.limits.repairs:
             return Stopped(_after_repairs(trouble.refused, walk, "which is as often as may be"), report)
         refused = mend(plan, trouble, walk, bench, meter)
@@ -90,8 +88,7 @@ class _Ending:
         if not isinstance(allowed, Refused):
             return Made(patch, report), None
         wished = report.review is not None and report.review.answer is Answer.REPAIR
-        words = report.review.words if report.review is not None else ""
-        return Stopped(allowed, report), Trouble("reviewer", allowed, words=words) if wished else None
+        return Stopped(allowed, report), Trouble("reviewer", allowed) if wished else None
 
     def _after(self) -> tuple[CheckRun, ...] | Refused:
         changes = self.walk.overlay.changes()

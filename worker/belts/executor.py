@@ -17,14 +17,16 @@ from worker.repo.syntax import broken_at
 def execute(plan: Plan, bench: Bench, meter: Meter) -> Made | Paused | Stopped:
     """1 the checks before, 2 the steps, 3 the checks after, 4 the gate, 5 a second model's reading.
 
-    Steps that an earlier attempt kept are not done again.
+    Steps and repairs that an earlier attempt kept are not done again.
     Raises `BoxLost` and `ModelUnavailable`: then nothing is known about the plan, and the work can be done again.
     """
     before = bench.prover.run_all(plan, (), When.BEFORE)
     if isinstance(before, Refused):
         return Stopped(before)
-    walk = Walk(Overlay(bench.snapshot, broken_at), bench.progress.changes(bench.snapshot), bench.progress.notes())
-    walk.overlay.resume(bench.progress.held())
+    progress = bench.progress
+    overlay = Overlay(bench.snapshot, broken_at)
+    walk = Walk(overlay, progress.changes(bench.snapshot), progress.notes(), progress.repairs())
+    walk.overlay.resume(progress.held())
     broken_off: Amending | Refused | None
     if plan.rule is not None:
         broken_off = apply_rule(plan, plan.rule, walk.overlay, bench.snapshot)

@@ -37,14 +37,19 @@ class Trouble:
     asked_by: Literal["checks", "reviewer"]
     refused: Refused
     runs: tuple[CheckRun, ...] = ()
-    words: str = ""
-    """What the reviewer asks for."""
 
-    def signs(self) -> tuple[object, ...]:
-        """What is distinctive about it; the same where nothing has become different."""
-        runs = [(one.name, one.when, one.ended, one.exit_status, one.failing, one.marks) for one in self.runs]
-        doubts = [one.doubt for one in self.runs]
-        return (self.asked_by, " ".join(self.words.split()).lower(), *runs, *doubts)
+    def is_as(self, before: Repair) -> bool:
+        """True where nothing has become different since this repair was asked for."""
+        return _signs(self.refused.reason, self.runs) == _signs(before.because, before.runs) and (
+            self.asked_by == before.asked_by
+        )
+
+
+def _signs(because: str, runs: tuple[CheckRun, ...]) -> tuple[object, ...]:
+    """What is distinctive: of red checks their runs, of a reviewer's wish its words."""
+    said = "" if runs else " ".join(because.split()).lower()
+    seen = [(one.name, one.when, one.ended, one.exit_status, one.failing, one.marks, one.doubt) for one in runs]
+    return (said, *seen)
 
 
 def mend(plan: Plan, trouble: Trouble, walk: Walk, bench: Bench, meter: Meter) -> Refused | None:
@@ -75,7 +80,10 @@ def mend(plan: Plan, trouble: Trouble, walk: Walk, bench: Bench, meter: Meter) -
     if not files:
         return Refused(f"Repair {number} changed nothing.")
     clean = change.clean()
-    return clean if isinstance(clean, Refused) else None
+    if isinstance(clean, Refused):
+        return clean
+    bench.progress.keep_repair(walk.repairs[-1], walk.overlay.held(), meter)
+    return None
 
 
 def _converse(plan: Plan, trouble: Trouble, walk: Walk, bench: Bench, meter: Meter) -> Ended | Refused:

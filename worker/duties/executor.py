@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from app.core.budget import Cap, Meter, Spent
 from app.core.digest import canonical
 from app.core.effects import Execute
-from app.core.facts import AmendmentProposed, ExecutionFailed, QuestionsAnswered, StepKept, StepsDone
+from app.core.facts import AmendmentProposed, ExecutionFailed, QuestionsAnswered, RepairKept, StepKept, StepsDone
 from app.core.plan import Plan
 from app.core.policy import Policy
 from app.core.report import Findings
-from app.core.run import Approved, Grant, KeptStep, grant_of
+from app.core.run import Approved, Grant, KeptRepair, KeptStep, grant_of
 from app.core.template import Template, TemplateUnreadable
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim
@@ -84,15 +84,18 @@ def execute(shop: Shop, claim: Claim, trace: Trace) -> Done:
 
 
 def _progress(shop: Shop, claim: Claim, trace: Trace, plan: Plan) -> Progress:
-    """What earlier attempts under this approval kept; each further step is recorded under this claim, or not at all."""
+    """What earlier attempts under this approval kept; what comes is recorded under this claim, or not at all."""
     assert isinstance(claim.state, Approved)
 
-    def tell(step: KeptStep, spent: Spent) -> None:
+    def tell(kept: KeptStep | KeptRepair, spent: Spent) -> None:
         # What was spent is written down first, so that it is never less than what the facts say.
         shop.ledger.add_spans(trace.taken())
-        fact = StepKept(
-            at=shop.clock(), plan_digest=trace.plan_digest, execution=claim.effect.key, kept=step, spent=spent
-        )
+        at, digest, key = shop.clock(), trace.plan_digest, claim.effect.key
+        fact: StepKept | RepairKept
+        if isinstance(kept, KeptStep):
+            fact = StepKept(at=at, plan_digest=digest, execution=key, kept=kept, spent=spent)
+        else:
+            fact = RepairKept(at=at, plan_digest=digest, execution=key, repair=kept, spent=spent)
         told = shop.ledger.tell(claim, fact)
         if isinstance(told, Refused):
             raise CalledOff(str(told))
