@@ -144,8 +144,16 @@ def test_a_model_that_reaches_beyond_its_step_is_stopped_at_the_fence(make_story
         ("delete_file", {"path": "greet.sh"}),
         ("run_command", {"command": "make evil"}),
         replace("greet.sh", "helo", "hello"),
+        replace("tests/test_greet.sh", 'test -n "$out"\n', ""),
         after_failure=True,
     )
+    wild["turns"] += [
+        calls(
+            replace("tests/test_greet.sh", "out=$(sh greet.sh)", 'out=$(sh greet.sh)\ntest -n "$out"'),
+            after_failure=True,
+        ),
+        calls(("step_done", {"note": "Done."})),
+    ]
     second = stepping(
         2,
         replace("tests/test_greet.sh", "set -e", "exit 0"),
@@ -156,6 +164,8 @@ def test_a_model_that_reaches_beyond_its_step_is_stopped_at_the_fence(make_story
     approved(story)
     told = next(one for one in reversed(story.shown_to("executor")) if "Step 1 of 2" in one)
     assert "The step does not change Makefile." in told
+    # It may be changed there, and is not loosened.
+    assert "tests/test_greet.sh is a test that the plan does not name, and the change takes out" in told
     # A test is beside the file of one step; no other step touches it.
     assert "The step does not change tests/test_greet.sh." in story.shown_to("executor")[-1]
     assert "run_command" in told and "delete_file" in told

@@ -1,9 +1,10 @@
 """The end of the executor's work: the checks after the steps, the gate, a second model's reading, and repairs."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from app.core.budget import Meter
-from app.core.fit import beyond_plan, patch_fits
+from app.core.fit import beyond_plan, is_test, patch_fits
 from app.core.patch import Patch
 from app.core.plan import Plan
 from app.core.report import Answer, CheckRun, Report, Review, When, plan_shown, red, review_allows
@@ -15,6 +16,7 @@ from worker.belts.repairing import Trouble, mend
 from worker.belts.review_page import shown_to
 from worker.belts.reviewing import review
 from worker.model.conversation import Limits
+from worker.repo.assertions import as_strict, told
 from worker.repo.difference import file_changes, unified_diff
 from worker.repo.edits import EditedFile
 from worker.repo.ignoring import ignored_among
@@ -71,11 +73,13 @@ class _Ending:
         patch = _patch(self.plan, self.walk, self.bench)
         report = self._report(patch, (*self.before, *shown))
         policy = self.bench.policy
+        named = self.plan.paths()
         fits = all_of(
             patch_fits(self.plan, patch, policy),
             steps_fit(self.plan, patch, policy),
             _clean(self.walk),
             no_twins(self.walk.overlay.paths(), _new(patch)),
+            *(as_strict(*one) for one in _changed_tests(self.walk) if one[0] not in named),
         )
         if isinstance(fits, Refused):
             return Stopped(fits, report), None
@@ -104,6 +108,7 @@ class _Ending:
     def _report(self, patch: Patch, runs: tuple[CheckRun, ...]) -> Report:
         beyond = beyond_plan(self.plan, patch)
         besides = [f"`{path}` was changed as a test beside a file of the plan." for path in beyond]
+        besides += [words for one in _changed_tests(self.walk) if (words := told(*one))]
         besides += [
             f"`{change.path}` is new, and git ignores it (`{change.ignored_by}`): the plan asks for it all the same."
             for change in patch.changes
@@ -156,6 +161,13 @@ def _patch(plan: Plan, walk: Walk, bench: Bench) -> Patch:
     ignored = ignored_among(bench.snapshot.git, walk.overlay, _new(patch))
     told = tuple(change.model_copy(update={"ignored_by": ignored.get(change.path, "")}) for change in changes)
     return patch.model_copy(update={"changes": told})
+
+
+def _changed_tests(walk: Walk) -> Iterator[tuple[str, bytes, bytes]]:
+    """Each test that was there before, with what it held and what it holds."""
+    for change in walk.overlay.changes():
+        if change.kind in ("change", "move") and is_test(change.path):
+            yield change.path, walk.overlay.base.read(change.old_path or change.path), change.content or b""
 
 
 def _new(patch: Patch) -> tuple[str, ...]:

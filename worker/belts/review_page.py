@@ -26,12 +26,14 @@ def shown_to(plan: Plan, prompt: str, report: Report, diff: str) -> Shown:
     shown = "\n".join(f"- {check.name}: {showing(check, report)}" for check in plan.checks) or "- none is planned"
     outputs = "\n\n".join(_output(run) for run in since if run.excerpt)
     repairs = "\n".join(f"- {one.number}, asked for by the {one.asked_by}: {one.note}" for one in report.repairs)
+    notes = "\n".join(f"- {one}" for one in report.notes)
     parts = [
         fence("the approved plan", plan.model_dump_json(by_alias=True, indent=1)),
         fence(f"the {DIFFERENCE}", diff[:DIFF_SHOWN]) + _left_out(diff),
         f"Checks, run by trusted code:\n{shown}",
         outputs,
         f"Repairs so far:\n{fence('repairs', repairs)}" if repairs else "",
+        f"Noted of the work:\n{fence('notes', notes)}" if notes else "",
     ]
     return Shown(Opening(prompt, "\n\n".join(part for part in parts if part)), plan.acceptance or (), sources)
 

@@ -9,6 +9,7 @@ from app.core.plan import Plan, StepTool
 from app.core.verdict import Refused
 from worker.model.conversation import Answer, Done, Failed, Handler
 from worker.model.words import Tool
+from worker.repo.assertions import as_strict
 from worker.repo.edits import Applied, StepEdits
 from worker.repo.fence import Insert, Outside
 from worker.repo.placed import NotPlaced, Why
@@ -148,14 +149,14 @@ def _outcome(made: Applied | Refused) -> str:
             return "ok" if made.fresh else "nothing to do"
 
 
-def ending_tools(edits: StepEdits, before: Tree, tally: Tally) -> Tools:
-    """The two ends. An end that does not hold goes back to the model, some times.
+def ending_tools(edits: StepEdits, before: Tree, tally: Tally, named: frozenset[str]) -> Tools:
+    """The two ends. An end that does not hold goes back to the model, some times. `named` are the plan's paths.
 
     They keep nothing: an end may still be refused for what was called beside it. Who hears of the end keeps the edits.
     """
 
     def done(asked: Mapping[str, object]) -> Failed | Done[Ended]:
-        refused = edits.refusal() or _not_yet(edits, before, tally)
+        refused = edits.refusal() or _loosened(edits, before, named) or _not_yet(edits, before, tally)
         if refused is None:
             return Done(Ended(True, str(asked["note"]), str(asked.get("variance") or "")))
         tally.refused_endings += 1
@@ -167,6 +168,17 @@ def ending_tools(edits: StepEdits, before: Tree, tally: Tally) -> Tools:
         STEP_DONE.name: (STEP_DONE, done),
         CANNOT.name: (CANNOT, lambda asked: Done(Ended(False, str(asked["reason"])))),
     }
+
+
+def _loosened(edits: StepEdits, before: Tree, named: frozenset[str]) -> Refused | None:
+    """Why a test beside the plan's files must be put back as strict as it was; None where each is."""
+    for path in sorted(edits.touched() - named):
+        entry = before.entry(path)
+        if entry is not None and entry.kind == "file" and edits.entry(path) is not None:
+            verdict = as_strict(path, before.read(path), edits.read(path))
+            if isinstance(verdict, Refused):
+                return verdict
+    return None
 
 
 def _not_yet(edits: StepEdits, before: Tree, tally: Tally) -> Refused | None:
