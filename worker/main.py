@@ -84,6 +84,7 @@ def run_belt(belt: Belt) -> int:
     from app.ledger import open_ledger
     from app.queue import SWEEP, WORK, Doorbell, make_celery
     from worker import tasks
+    from worker.rereading import Rereading
     from worker.shop import Shop
     from worker.watching import Watch
 
@@ -95,6 +96,7 @@ def run_belt(belt: Belt) -> int:
     warnings.simplefilter("ignore", SecurityWarning)
     shop = Shop(settings, ledger, Doorbell(celery), _mint(settings.mint, belt))
     watch = Watch(shop) if belt is Belt.PUBLISHER else None
+    rereading = Rereading(shop, watch) if watch is not None else None
     over_at_last = threading.Timer(LAST_SECONDS, lambda: os._exit(1))
     over_at_last.daemon = True
 
@@ -109,7 +111,7 @@ def run_belt(belt: Belt) -> int:
         tasks.work(shop, int(effect_id))
 
     def sweep(name: str) -> None:
-        tasks.sweep(shop, watch)
+        tasks.sweep(shop, watch, rereading)
 
     celery.task(name=WORK)(work)
     celery.task(name=SWEEP)(sweep)

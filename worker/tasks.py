@@ -15,6 +15,7 @@ from app.core.verdict import Refused
 from app.ledger.outcomes import Claim, Recorded
 from worker.evidence.trace import Trace
 from worker.outcomes import Abandon, Drop, Held, Outcome, Retry, Void, Wait, outcome_of
+from worker.rereading import Rereading
 from worker.shop import Done, Shop
 from worker.watching import Watch
 
@@ -54,13 +55,16 @@ def work(shop: Shop, effect_id: int) -> None:
             shop.ledger.add_spans(trace.taken())
 
 
-def sweep(shop: Shop, watch: Watch | None) -> None:
-    """Rings what is owed and was not heard; the publisher also looks for thumbs and for what has expired."""
+def sweep(shop: Shop, watch: Watch | None, rereading: Rereading | None = None) -> None:
+    """Rings what is owed and was not heard; the publisher also looks for thumbs, for what has expired, and for
+    what it was not told."""
     for effect_id in shop.ledger.owed(shop.belt, shop.clock()):
         shop.doorbell.ring([_Owed(shop, effect_id)])
     if watch is not None:
         _expire(shop)
         watch.look(shop.clock())
+        if rereading is not None:
+            rereading.look(shop.clock())
     elif shop.ledger.any_open():
         # Work is coming: an idle product stays small, and a waiting person does not wait for imports.
         shop.warm()

@@ -72,6 +72,10 @@ class Watch:
             if due:
                 self._look_there(installation_id, here, due, at)
 
+    def lend(self, installation_id: int, repository_id: int, at: datetime) -> Token:
+        """A token that reads in this repository; it stays ours. Raises `MintDenied`, `MintUnreachable`."""
+        return self._token(installation_id, [repository_id], at)
+
     def close(self) -> None:
         """Gives every token back."""
         self._give_back(self._tokens)

@@ -91,8 +91,8 @@ REACH: Mapping[EffectKind, Reach] = MappingProxyType(
 )
 
 WATCH: Reach = Reach(Belt.PUBLISHER, _only(metadata="read", issues="read"))
-"""Reading the reactions on plan comments that wait in one installation's repositories: no effect, since nothing is
-owed."""
+"""Reading issues of open runs, and the reactions on their plan comments, in one installation's repositories: no
+effect, since nothing is owed."""
 
 EVENTS = (
     "issues",

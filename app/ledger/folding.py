@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert, select, update
 from app.core.advance import advance, replay
 from app.core.belts import belt_of
 from app.core.effects import Effect
-from app.core.facts import Fact, InputNeeded
+from app.core.facts import Answered, CommandGiven, CommandUnclear, Fact, InputNeeded
 from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, State
 from app.core.verdict import Refused
 from app.ledger.engine import Database
@@ -67,6 +67,8 @@ def facts_of(connection: Connection, run: str) -> list[Fact]:
 
 def taken(database: Database, connection: Connection, living: Living, fact: Fact) -> Refused | None:
     """Appends the fact and what is owed because of it; a fact that `advance()` refuses leaves nothing."""
+    if _was_told(living, fact):
+        return Refused("This comment was told of before.")
     advanced = advance(living.state, fact)
     if isinstance(advanced, Refused):
         return advanced
@@ -79,6 +81,14 @@ def taken(database: Database, connection: Connection, living: Living, fact: Fact
     owe(database, connection, living, advanced.effects)
     connection.execute(update(runs).where(runs.c.id == living.id).values(**cached(living)))
     return None
+
+
+def _was_told(living: Living, fact: Fact) -> bool:
+    """True for a comment that came in before, by another delivery or by our own reading."""
+    if not isinstance(fact, CommandGiven | CommandUnclear | Answered):
+        return False
+    told = (one for one in living.facts if isinstance(one, CommandGiven | CommandUnclear | Answered))
+    return any(one.comment_id == fact.comment_id for one in told)
 
 
 def _another_is_open(connection: Connection, living: Living) -> bool:

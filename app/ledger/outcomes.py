@@ -112,6 +112,16 @@ class RunSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class OpenRun:
+    """A run that has not ended, and where its issue is today."""
+
+    run: str
+    installation_id: int
+    repository_id: int
+    repository: str
+
+
+@dataclass(frozen=True, slots=True)
 class DebtView:
     """An effect that is not settled."""
 

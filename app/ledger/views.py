@@ -19,6 +19,7 @@ from app.ledger.outcomes import (
     DeliveryView,
     EffectView,
     FactView,
+    OpenRun,
     RunSummary,
     RunView,
     StandingThumb,
@@ -69,6 +70,20 @@ class Views(OnDatabase):
         """True while some run has not ended."""
         with self._database.reading() as connection:
             return connection.scalar(select(runs.c.id).where(runs.c.open).limit(1)) is not None
+
+    def open_runs(self) -> tuple[OpenRun, ...]:
+        """Every run that has not ended, in the order in which they were opened."""
+        places = select(runs.c.id, runs.c.installation_id, runs.c.repository_id, runs.c.repository)
+        with self._database.reading() as connection:
+            names = _names_today(connection)
+            found = connection.execute(places.where(runs.c.open).order_by(runs.c.opened_at, runs.c.id)).all()
+        known = {row.repository_id: Seen(row.repository_id, row.repository, row.installation_id) for row in found}
+        today = {id: names.get(id, seen) for id, seen in known.items()}
+        return tuple(
+            OpenRun(row.id, place.installation_id, place.repository_id, place.full_name)
+            for row in found
+            for place in (today[row.repository_id],)
+        )
 
     def run_of_pull(self, repository_id: int, number: int) -> str | None:
         """Id of the run that opened this pull request."""

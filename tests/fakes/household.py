@@ -37,6 +37,7 @@ from worker.mint.caller import MintCaller
 from worker.mint.catching_up import CatchingUp
 from worker.mint.mint import Mint, Site
 from worker.mint.serve import MintServer
+from worker.rereading import Rereading
 from worker.settings import BeltSettings, belt_settings
 from worker.shop import Shop
 from worker.watching import Watch
@@ -266,6 +267,11 @@ class House:
     def looks_for_missed(self) -> None:
         """The mint looks for missed deliveries, if that is due."""
         self._catching_up.round()
+
+    def reads_again(self) -> None:
+        """The publisher has been started anew, and holds its open runs against what GitHub shows."""
+        Rereading(self.shops[Belt.PUBLISHER], self.watch).look(self.now())
+        self.crank()
 
     # -- looking ----------------------------------------------------------------------------------------------
 

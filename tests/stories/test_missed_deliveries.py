@@ -3,9 +3,11 @@
 from collections import Counter
 from datetime import timedelta
 
+import pytest
+
 from app.core.belts import Belt
-from app.core.run import Approved, Closed
-from tests.fakes.story import Story
+from app.core.run import Approved, Closed, Proposed, Published
+from tests.fakes.story import REPO, Story
 
 
 def received(story: Story) -> Counter[str]:
@@ -38,3 +40,95 @@ def test_what_was_said_while_nobody_received_is_done_once_when_somebody_does(sto
     story.mira.says("/cancel")
     story.away.clear()
     story.ends(Closed, "cancelled by mira")
+
+
+# -- what GitHub itself lost ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unheard(story: Story) -> Story:
+    """A plan was posted and read; from now on GitHub loses every delivery. The executor is away."""
+    story.away.add(Belt.EXECUTOR)
+    story.mira.labels()
+    story.plan_is_read()
+    for event in ("issues", "issue_comment", "pull_request"):
+        story.control.treat_deliveries("drop", event=event, times=None)
+    return story
+
+
+def test_a_command_that_was_never_delivered_is_read_and_followed_once(unheard: Story) -> None:
+    unheard.mira.says("/approve")
+    assert isinstance(unheard.state(), Proposed)
+    for _ in range(2):
+        unheard.reads_again()
+    assert isinstance(unheard.state(), Approved)
+    assert unheard.kinds().count("command_given") == 1
+    # The delivery comes after all: the comment was told of.
+    lost = [one for one in unheard.control.deliveries() if one["event"] == "issue_comment" and one["status"] == "lost"]
+    unheard.control.redeliver(lost[-1]["id"])
+    unheard.crank()
+    assert unheard.kinds().count("command_given") == 1
+    unheard.mira.says("/cancel")
+    unheard.away.clear()
+    unheard.reads_again()
+    unheard.ends(Closed, "cancelled by mira")
+
+
+def test_nobody_commands_by_being_read_who_could_not_by_a_delivery(unheard: Story) -> None:
+    edited = unheard.mira.says("not yet")
+    unheard.pass_time(timedelta(seconds=2))
+    unheard.mira.edits(edited, "/approve")
+    unheard.rita.says("/approve")
+    unheard.max.says("> /approve")
+    unheard.reads_again()
+    unheard.next_comment("rita has read permission")
+    assert isinstance(unheard.state(), Proposed)
+    assert unheard.kinds().count("command_given") == 1
+    unheard.away.clear()
+    unheard.mira.says("/reject")
+    unheard.reads_again()
+    unheard.ends(Closed, "rejected by mira")
+
+
+ENDS = {
+    "taken off": ("The label was taken off", lambda story: story.mira.unlabels()),
+    "closed": ("The issue was closed", lambda story: story.mira.closes_the_issue()),
+}
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_an_issue_that_ended_unheard_ends_its_run(unheard: Story, how: str) -> None:
+    words, happens = ENDS[how]
+    happens(unheard)
+    assert isinstance(unheard.state(), Proposed)
+    for _ in range(2):
+        unheard.reads_again()
+    unheard.away.clear()
+    unheard.ends(Closed, words)
+
+
+def test_an_edit_that_was_never_heard_of_is_said_once(unheard: Story) -> None:
+    unheard.olga.edits_the_issue(body="Something else.")
+    for _ in range(2):
+        unheard.reads_again()
+    unheard.next_comment("The issue was edited after this plan was made")
+    unheard.mira.says("/reject")
+    unheard.reads_again()
+    unheard.away.clear()
+    unheard.ends(Closed, "rejected by mira")
+
+
+@pytest.mark.needs_userns
+def test_a_pull_request_that_ended_unheard_ends_its_run(story: Story) -> None:
+    story.mira.labels()
+    story.plan_is_read()
+    story.mira.says("/approve")
+    number = story.draft()["number"]
+    assert isinstance(story.state(), Published)
+    story.control.treat_deliveries("drop", event="pull_request", times=None)
+    story.reads_again()
+    assert isinstance(story.state(), Published)
+    story.control.close_issue(REPO, number, "mira")
+    for _ in range(2):
+        story.reads_again()
+    story.ends(Closed, "was closed without a merge")

@@ -88,10 +88,10 @@ class Mint:
             return self._trouble(place, error)
 
     def watch(self, caller: Caller, asked: Watch) -> Token | Denied:
-        """A token for reading reactions in those of these repositories of one installation in which, by the ledger, a
-        plan waits or stands approved by a thumb. Each line has one at a time for a repository."""
+        """A token for reading issues and reactions in those of these repositories of one installation in which, by the
+        ledger, a run is open. Each line has one at a time for a repository."""
         waiting: dict[int, str] = {}
-        for one in self._ledger.watched():
+        for one in self._ledger.open_runs():
             if one.installation_id == asked.installation_id and one.repository_id in asked.repository_ids:
                 waiting.setdefault(one.repository_id, one.run)
         first, *beside = sorted(waiting) or asked.repository_ids[:1]
@@ -101,7 +101,7 @@ class Mint:
         if isinstance(reach, Refused):
             return self._denied(place, reach)
         if not waiting:
-            return self._denied(place, Refused("No plan waits in these repositories of that installation."))
+            return self._denied(place, Refused("No run is open in these repositories of that installation."))
         self._purse.end_where(lambda one: (one.effect_id, one.caller) == (None, caller) and _meet(one, place))
         try:
             return self._hand_out(place, reach)

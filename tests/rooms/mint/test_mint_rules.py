@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from app.core import facts as f
 from app.core.belts import REACH, Belt, EffectKind
 from app.core.effects import SourceKind
 from app.core.facts import LabelRemoved
@@ -153,7 +154,7 @@ def test_reactions_are_watched_by_the_publisher_while_a_plan_waits_there(desk):
     watch = watch_of(desk)
     publisher = desk.caller(Belt.PUBLISHER)
     answer = desk.mint.watch(publisher, watch)
-    assert isinstance(answer, Denied) and "No plan waits" in answer.reason
+    assert isinstance(answer, Denied) and "No run is open" in answer.reason
     run = desk.label()
     desk.propose(run)
     for belt in (Belt.PLANNER, Belt.EXECUTOR):
@@ -209,10 +210,12 @@ def test_where_one_of_several_repositories_is_gone_fewer_are_to_be_asked_for(des
     assert isinstance(alone, Denied) and not alone.fewer
 
 
-def test_nothing_is_watched_for_an_approval_by_comment(desk):
-    desk.approved()
+def test_nothing_is_read_where_every_run_has_ended(desk):
+    run = desk.approved()
+    assert isinstance(desk.mint.watch(desk.caller(Belt.PUBLISHER), watch_of(desk)), Token)
+    desk.ledger.record(run, f.RepositoryEnded(at=desk.now(), how="gone"))
     answer = desk.mint.watch(desk.caller(Belt.PUBLISHER), watch_of(desk))
-    assert isinstance(answer, Denied) and "No plan waits" in answer.reason
+    assert isinstance(answer, Denied) and "No run is open" in answer.reason
 
 
 # -- the answer of GitHub -------------------------------------------------------------------------------------
