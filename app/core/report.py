@@ -259,6 +259,17 @@ def showing(check: Check, report: Report) -> Showing:
     return Showing.BROKE if before is not None and before.passed() else Showing.NOT_SHOWN
 
 
+def fewer_tests(plan: Plan, report: Report) -> tuple[str, ...]:
+    """What a reader should know of checks that ran fewer tests after the change than before it."""
+    told = []
+    for check in plan.checks:
+        runs = runs_of(check, report)
+        before, after = (runs[when].tests if when in runs else None for when in (When.BEFORE, When.AFTER))
+        if before is not None and after is not None and after < before:
+            told.append(f"`{check.name}` ran {before} tests before the change and {after} after it.")
+    return tuple(told)
+
+
 def runs_of(check: Check, report: Report) -> dict[When, CheckRun]:
     """The runs of exactly this command, the latest of each moment."""
     return {run.when: run for run in report.runs if run.name == check.name and run.argv == check.argv}

@@ -10,7 +10,7 @@ from app.core.lint import plan_fits
 from app.core.patch import FileChange, Patch
 from app.core.plan import Check, Expectation
 from app.core.policy import Policy, Spending
-from app.core.report import CheckRun, Report, Showing, When, checks_shown, plan_shown, showing
+from app.core.report import CheckRun, Report, Showing, When, checks_shown, fewer_tests, plan_shown, showing
 from app.core.shelf import Shelf
 from app.core.verdict import Allowed, Refused
 from tests.fakes.plans import BASE, plan
@@ -403,3 +403,13 @@ def test_a_new_file_that_git_ignores_is_the_plans_own_or_is_refused() -> None:
     named = plan(steps=[*STEPS, step(3, "create", "build/made.py")])
     made = change("build/made.py", "create", ignored_by="build/")
     assert patch_fits(named, patch(*WHOLE, made), Policy()) == Allowed()
+
+
+def test_a_check_that_runs_fewer_tests_than_before_is_told() -> None:
+    def counted(before: int | None, after: int) -> Report:
+        runs = (ran(When.BEFORE, 1), before), (ran(When.AFTER, 0), after)
+        return report(*(run.model_copy(update={"tests": tests}) for run, tests in runs))
+
+    name = plan().checks[0].name
+    assert fewer_tests(plan(), counted(12, 5)) == (f"`{name}` ran 12 tests before the change and 5 after it.",)
+    assert fewer_tests(plan(), counted(5, 5)) == fewer_tests(plan(), counted(None, 5)) == ()

@@ -1,6 +1,7 @@
 """Whether a check that ended with status 0 can be believed: what its runner said of itself, and what its script hides.
 
 An exit status is a claim as well. A pipe, `|| true` or a runner without tests makes it one that shows nothing.
+Status and summary must agree, and neither is more than what the code under test lets its runner say.
 """
 
 import json
@@ -8,7 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from worker.evidence.tallies import Tally
+from worker.evidence.tallies import Runner, Tally, tally
 
 _LARGEST = 1_000_000
 _MOST_SCRIPTS = 40
@@ -45,20 +46,41 @@ def doubt(words: tuple[str, ...], tree: Path, told: Tally) -> str:
         return "it ended with status 0 and ran no test"
     if told.ran is not None:
         return ""
-    if _always_tells(words):
+    if runner_of(words) is not None:
         return "it ended with status 0 and did not say that its tests ran to the end"
     return next((f"its script {what}: `{line}`" for line, what in _hidden(words, tree)), "")
 
 
-def _always_tells(words: tuple[str, ...]) -> bool:
-    """True for a runner that ends with a summary, whatever the project is; without one something else ended it."""
+def runner_of(words: tuple[str, ...]) -> Runner | None:
+    """The runner that a command is, of those that end with a summary; without one something else ended it."""
     tool, *further = (Path(words[0]).name, *words[1:])
     module = further[further.index("-m") + 1 :][:1] if tool.startswith("python") and "-m" in further else []
-    return (
-        tool in ("pytest", "py.test")
-        or module in (["pytest"], ["unittest"])
-        or (tool in ("go", "cargo") and further[:1] == ["test"] and not {"-json", "-c"} & set(further))
-    )
+    if tool in ("pytest", "py.test") or module == ["pytest"]:
+        return Runner.PYTEST
+    if module == ["unittest"]:
+        return Runner.UNITTEST
+    tells = further[:1] == ["test"] and not {"-json", "-c"} & set(further)
+    return Runner(tool) if tool in ("go", "cargo") and tells else None
+
+
+_ENDS = re.compile(r"\b_exit\s*\(|\bprocess\.(?:exit|reallyExit)\s*\(|\bos\.abort\s*\(|\bpytest\.exit\s*\(")
+
+
+def speaks_for_the_runner(path: str, before: bytes, after: bytes) -> str:
+    """What a reader should know of a test that prints a runner's summary, or ends its process; else empty."""
+    was = set(before.decode("utf-8", "replace").splitlines())
+    fresh = [line.strip() for line in after.decode("utf-8", "replace").splitlines() if line not in was]
+    found = [line for line in fresh if _ENDS.search(line) or any(tally(text).ran for text in _texts(line))]
+    if not found:
+        return ""
+    return f"The test `{path}` speaks for its runner, or ends it, in a line that is new: `{found[0][:120]}`."
+
+
+def _texts(line: str) -> Iterator[str]:
+    """What stands in quotes in a line of code."""
+    for match in re.finditer(r"'([^']*)'|\"([^\"]*)\"|`([^`]*)`", line):
+        text = next(text for text in match.groups() if text is not None)
+        yield text.replace("\\n", "\n").replace("\\t", "\t").strip()
 
 
 def _hidden(words: tuple[str, ...], tree: Path) -> Iterator[tuple[str, str]]:

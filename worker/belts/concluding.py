@@ -7,9 +7,10 @@ from app.core.budget import Meter
 from app.core.fit import beyond_plan, is_test, patch_fits
 from app.core.patch import Patch
 from app.core.plan import Plan
-from app.core.report import Answer, CheckRun, Report, Review, When, plan_shown, red, review_allows
+from app.core.report import Answer, CheckRun, Report, Review, When, fewer_tests, plan_shown, red, review_allows
 from app.core.result import steps_fit
 from app.core.verdict import Refused, Verdict, all_of
+from worker.belts.believing import speaks_for_the_runner
 from worker.belts.bench import Bench, Made, Stopped, Walk
 from worker.belts.proving import tests_among
 from worker.belts.repairing import Trouble, mend
@@ -108,14 +109,15 @@ class _Ending:
     def _report(self, patch: Patch, runs: tuple[CheckRun, ...]) -> Report:
         beyond = beyond_plan(self.plan, patch)
         besides = [f"`{path}` was changed as a test beside a file of the plan." for path in beyond]
-        besides += [words for one in _changed_tests(self.walk) if (words := told(*one))]
+        for one in _changed_tests(self.walk):
+            besides += [words for words in (told(*one), speaks_for_the_runner(*one)) if words]
         besides += [
             f"`{change.path}` is new, and git ignores it (`{change.ignored_by}`): the plan asks for it all the same."
             for change in patch.changes
             if change.ignored_by
         ]
         report = report_of(self.walk, self.bench, runs)
-        return report.model_copy(update={"notes": (*report.notes, *besides)})
+        return report.model_copy(update={"notes": (*report.notes, *besides, *fewer_tests(self.plan, report))})
 
     def _reviewed(self, report: Report) -> Report:
         """The report with the review, or with why there is none; without one the draft is opened all the same."""
@@ -164,10 +166,11 @@ def _patch(plan: Plan, walk: Walk, bench: Bench) -> Patch:
 
 
 def _changed_tests(walk: Walk) -> Iterator[tuple[str, bytes, bytes]]:
-    """Each test that was there before, with what it held and what it holds."""
+    """Each test that is made or changed, with what it held and what it holds."""
     for change in walk.overlay.changes():
-        if change.kind in ("change", "move") and is_test(change.path):
-            yield change.path, walk.overlay.base.read(change.old_path or change.path), change.content or b""
+        if change.kind != "delete" and is_test(change.path):
+            was = b"" if change.kind == "create" else walk.overlay.base.read(change.old_path or change.path)
+            yield change.path, was, change.content or b""
 
 
 def _new(patch: Patch) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from app.core.plan import Check, Expectation, Plan
 from app.core.report import NOT_RUN, CheckRun, When
 from app.core.span import SpanKind
 from app.core.verdict import Refused
-from worker.belts.believing import doubt
+from worker.belts.believing import doubt, runner_of
 from worker.box.checks import Ground, NamedCheck, command_for, discover
 from worker.box.command import BoxUnavailable, Ran, Runs
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable
@@ -172,7 +172,7 @@ class Prover:
     def _told(self, check: Check, when: When, ran: Ran, tree: Path) -> CheckRun:
         text = ran.output.decode("utf-8", "replace")
         view = distill(check.name, text, EXCERPT).text
-        counted = tally(text)
+        counted = tally(text, runner_of(check.argv))
         ended_well = str(ran.ended) == "exited" and ran.exit_status == 0
         return CheckRun(
             name=check.name,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from worker.belts.believing import doubt
-from worker.evidence.tallies import Tally
+from worker.belts.believing import doubt, runner_of, speaks_for_the_runner
+from worker.evidence.tallies import Tally, tally
 
 NPM = ("/usr/bin/npm", "test", "--silent")
 MAKE = ("/usr/bin/make", "test")
@@ -44,6 +44,31 @@ def test_a_runner_that_ends_without_its_summary_is_not_believed(tmp_path: Path, 
     """Code that ends the process itself, as `os._exit(0)` does, takes the runner along."""
     assert "did not say that its tests ran to the end" in doubt(words, tmp_path, UNKNOWN)
     assert doubt(words, tmp_path, Tally(3, 0)) == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pytest",), "Ran 5 tests in 0.1s\n\nOK\n5 passed in 0.10s\n===== no tests ran in 0.01s =====\n"),
+        (("python3", "-m", "unittest"), "Ran 0 tests in 0.000s\n\nOK\n5 passed in 0.10s\nRan 5 tests in 0.1s\n\nOK\n"),
+        (("go", "test", "./..."), "5 passed in 0.10s\n?   \tshop\t[no test files]\n"),
+        (("cargo", "test"), "5 passed in 0.10s\ntest result: ok. 0 passed; 0 failed; 0 ignored\n"),
+    ],
+)
+def test_a_summary_in_another_runners_form_or_beside_the_runners_own_shows_nothing(
+    tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    assert "ran no test" in doubt(words, tmp_path, tally(said, runner_of(words)))
+
+
+@pytest.mark.parametrize(
+    "line", ['print("5 passed in 0.10s")', "os._exit(0)", "process.exit(0);", "write('Ran 5 tests in 0.1s\\n\\nOK')"]
+)
+def test_a_test_that_speaks_for_its_runner_or_ends_it_is_told(line: str) -> None:
+    before = b"def test_one():\n    assert f() == '5 passed'\n"
+    assert f"`{line}`" in speaks_for_the_runner("tests/test_a.py", before, before + f"    {line}\n".encode())
+    assert speaks_for_the_runner("tests/test_a.py", f"    {line}\n".encode(), f"    {line}\n".encode()) == ""
+    assert speaks_for_the_runner("tests/test_a.py", b"", before + b"    assert exit_code == 0\n") == ""
 
 
 @pytest.mark.parametrize("words", [("go", "test", "-json", "./..."), ("go", "vet"), ("python3", "tests.py", "pytest")])
