@@ -34,6 +34,11 @@ def text_digest(text: str) -> str:
     return hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()
 
 
+def blob_id(content: bytes) -> str:
+    """The id that git gives to a file's content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
 def short(full: str) -> str:
     """The digits shown to people."""
     return full[:SHORT]

@@ -5,13 +5,13 @@ itself: after an error with `maybe_done`, call the same method again and it look
 or deletes a branch.
 """
 
-import base64
 import re
 from collections.abc import Sequence
 from enum import StrEnum
 
 from msgspec import Struct
 
+from worker.github.blobs import Blobs
 from worker.github.commenter import How, same_text
 from worker.github.connection import Connection
 from worker.github.errors import AlreadyExists, Call, GitHubError, NotFound, ReferenceUpdateFailed
@@ -132,28 +132,24 @@ class Publisher:
         self._repository = repository
         self._bot_user_id = bot_user_id
 
-    def blob(self, content: bytes) -> str:
-        """The id of a blob with those bytes; uploaded as base64, so that nothing is re-encoded (github-facts 118)."""
-        body = {"content": base64.b64encode(content).decode(), "encoding": "base64"}
-        return self._place.add(_Sha, "/git/blobs", body).sha
-
     def tree(self, parent: str, changes: Sequence[Change]) -> str:
         """The id of the tree that the commit `parent` has, with `changes`; every other path stays as it is.
 
         Raises ValueError for no change, and for a path that is named twice or leaves the repository.
         """
         _check_paths(changes)
-        return self._tree_upon(self._commit(parent).tree.sha, changes, {})
+        return self._tree_upon(self._commit(parent).tree.sha, changes, Blobs(self._place))
 
-    def _tree_upon(self, base_tree: str, changes: Sequence[Change], blobs: dict[bytes, str]) -> str:
+    def _tree_upon(self, base_tree: str, changes: Sequence[Change], blobs: Blobs) -> str:
         _check_paths(changes)
+        blobs.have(change.content for change in changes if not isinstance(change, Delete))
         entries = [entry for change in changes for entry in self._entries(change, blobs)]
         return self._place.add(_Sha, "/git/trees", {"base_tree": base_tree, "tree": entries}).sha
 
     def _trees(self, work: Work) -> tuple[str, ...]:
         """The tree of each commit. Raises ValueError where the last one is another than that of the whole."""
         _check_paths(work.whole)
-        base, blobs = self._commit(work.parent).tree.sha, dict[bytes, str]()
+        base, blobs = self._commit(work.parent).tree.sha, Blobs(self._place)
         whole = self._tree_upon(base, work.whole, blobs)
         trees: list[str] = []
         for portion in work.portions[:-1] if len(work.portions) > 1 else ():
@@ -279,12 +275,10 @@ class Publisher:
     def _commit(self, sha: str) -> CommitView:
         return self._place.one(CommitView, f"/git/commits/{segment(sha)}")
 
-    def _entries(self, change: Change, blobs: dict[bytes, str]) -> list[dict[str, str | None]]:
+    def _entries(self, change: Change, blobs: Blobs) -> list[dict[str, str | None]]:
         if isinstance(change, Delete):
             return [_entry(change.path, FileMode.PLAIN, None)]
-        if change.content not in blobs:
-            blobs[change.content] = self.blob(change.content)
-        blob = blobs[change.content]
+        blob = blobs.id(change.content)
         if isinstance(change, Move):
             return [_entry(change.path, FileMode.PLAIN, None), _entry(change.to, change.mode, blob)]
         return [_entry(change.path, change.mode, blob)]

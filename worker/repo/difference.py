@@ -1,9 +1,9 @@
 """Differences between two states of files: a unified diff that git can apply, and counts of changed lines."""
 
-import hashlib
 from collections.abc import Callable, Iterator
 from typing import cast
 
+from app.core.digest import blob_id
 from app.core.patch import ChangeKind, FileChange, FileMode
 from worker.repo.aligning import Opcode, opcodes
 from worker.repo.edits import EditedFile, Layered
@@ -66,11 +66,6 @@ def _changes_between(before: Layered, after: Layered) -> Iterator[EditedFile]:
         elif was is None or was.mode != now.mode or before.read(path) != after.read(path):
             kind: ChangeKind = "create" if was is None else "change"
             yield EditedFile(kind, path, cast(FileMode, now.mode), after.read(path), None, blob)
-
-
-def blob_id(content: bytes) -> str:
-    """The id that git gives to a file's content."""
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
 
 
 def _before(base: Tree, change: EditedFile) -> bytes:

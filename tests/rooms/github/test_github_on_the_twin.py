@@ -15,6 +15,7 @@ from infra.twin.twin import AppWish, Twin
 from tests.rooms.github.conftest import FAST
 from worker.github import errors
 from worker.github.app import AppIdentity, Identity, Token
+from worker.github.blobs import FEW
 from worker.github.commenter import Commenter, How, Smile
 from worker.github.connection import Connection, InstallationToken, connect
 from worker.github.moved import Moved, moved
@@ -248,6 +249,23 @@ def test_work_is_published_as_a_draft_once(town: Town) -> None:
     modes = town.control.branch_modes(REPO, "countersign/1-a")
     assert modes["bin/new.sh"] == "100755" and modes["run.sh"] == "100755" and modes["src/a.py"] == "100644"
     assert len(town.control.pulls(REPO)) == 1
+
+
+def test_many_files_go_together_and_arrive_to_the_byte(town: Town) -> None:
+    letters = "e\u0301 \u2028 \U0001f600\n".encode()
+    odd = (b"", b"\xef\xbb\xbfmarked\r\n", b"no end", b"\xff\x00\r", letters, b"\r\r", b"x" * 70_000)
+    files = {f"many/{number}.txt": f"{number}\n".encode() for number in range(FEW)}
+    files |= {f"odd/{number}": content for number, content in enumerate(odd)}
+    with town.line(PUBLISH) as line:
+        publisher = Publisher(line, town.ref, town.who.bot_user_id)
+        whole = tuple(Put(path, content) for path, content in files.items())
+        base = Reader(line, town.ref).head_of("main")
+        publisher.land("countersign/many", "main", Work.at_once(base, ("Many",), whole))
+    there = town.control.branch_files(REPO, "countersign/many")
+    assert {path: there[path] for path in files} == files
+    posts = [one["path"] for one in town.control.journal() if one["method"] == "POST" and "/git/" in one["path"]]
+    assert sum(path.endswith("/blobs") for path in posts) == 3, "what is empty, large or no text"
+    assert sum(path.endswith("/trees") for path in posts) == 2
 
 
 def test_a_draft_whose_answer_was_lost_is_adopted(town: Town) -> None:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tests.rooms.github.conftest import Answer, Wire
 from worker.github import errors
+from worker.github.blobs import FEW
 from worker.github.commenter import Commenter, How, Smile
 from worker.github.connection import Connection
 from worker.github.views import RepositoryRef
@@ -160,6 +161,16 @@ def test_work_lands_as_one_commit_on_a_new_branch_without_author_fields(ready: W
     ]}  # fmt: skip
     blobs = [base64.b64decode(asked.body["content"]) for asked in ready.asked if asked.path.endswith("/blobs")]
     assert blobs == [b"\xff\x00new\r\n", b"#!/bin/sh\n", b"x"]
+
+
+def test_texts_of_which_github_made_other_bytes_go_by_themselves(ready: Wire, publisher: Publisher) -> None:
+    """This GitHub names no blob of the tree that carries them, as if it had made something else of each."""
+    contents = [f"{number}\n".encode() for number in range(FEW + 1)]
+    publisher.tree(PARENT, [Put(f"src/{number}.py", content) for number, content in enumerate(contents)])
+    carried, last = (asked.body["tree"] for asked in ready.asked if asked.path.endswith("/trees"))
+    assert [one["content"].encode() for one in carried] == contents and "base_tree" not in carried
+    blobs = [base64.b64decode(asked.body["content"]) for asked in ready.asked if asked.path.endswith("/blobs")]
+    assert blobs == contents and {one["sha"] for one in last} == {"e" * 40}
 
 
 def test_work_that_landed_before_a_crash_is_found(ready: Wire, publisher: Publisher) -> None:

@@ -4,13 +4,13 @@ import hashlib
 
 import pytest
 
+from app.core.digest import blob_id
 from app.core.patch import StepChanges
 from app.core.verdict import Allowed, Refused
 from tests.fakes.plans import plan
 from worker.belts.reconciling import Change, reconciled
 from worker.belts.repairing import fence_of, taken
 from worker.belts.step import StepMade
-from worker.repo.difference import blob_id
 from worker.repo.edits import Applied, Overlay
 from worker.repo.fence import Create, Delete, Edit, Fence, Move, Replace
 
