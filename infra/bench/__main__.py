@@ -1,4 +1,4 @@
-"""`make bench`: an unattended run, box overhead, a cached environment, landing, and what a delivery costs, as JSON.
+"""`make bench`: an unattended run, box overhead, a cached environment, landing, what a delivery costs, and recovery, as JSON.
 
 Seconds and bytes are of this machine at this hour; the ratios are what can be compared.
 """
@@ -14,6 +14,7 @@ from typing import Any
 from infra.bench.environments import cached_environment
 from infra.bench.landing import landing
 from infra.bench.receiver import compare
+from infra.bench.recovery import recovery
 from infra.bench.spawn import spawn_overhead
 
 ROUNDS = 5
@@ -45,6 +46,7 @@ def main() -> int:
         "cached environment": cached_environment(ROUNDS),
         "landing": landing(),
         "receiver": compare(ROUNDS),
+        "recovery": recovery(),
     }
     print(json.dumps(measured, indent=2))
     return 0

@@ -174,6 +174,18 @@ class House:
         self.env |= furnishing.env
         self.start_mint()
 
+    def moves_to(self, ledger_url: str) -> None:
+        """Every process is started again, on another ledger."""
+        self.stop_mint()
+        self._server.should_exit = True
+        self._thread.join(20)
+        self._web.ending.close()
+        self.ledger.close()
+        self.env["DATABASE_URL"] = ledger_url
+        self.ledger = open_ledger(ledger_url)
+        self._start_web()
+        self.start_mint()
+
     def stop_mint(self) -> None:
         """The mint ends every token and answers nobody any more; each belt's line is dead."""
         self.watch.close()

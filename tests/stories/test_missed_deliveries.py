@@ -2,11 +2,13 @@
 
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from app.core.belts import Belt
 from app.core.run import Approved, Closed, Proposed, Published
+from app.ledger.copying import Copied, back_up, restore
 from tests.fakes.story import REPO, Story
 
 
@@ -132,3 +134,42 @@ def test_a_pull_request_that_ended_unheard_ends_its_run(story: Story) -> None:
     for _ in range(2):
         story.reads_again()
     story.ends(Closed, "was closed without a merge")
+
+
+# -- an older copy of the ledger ------------------------------------------------------------------------------------
+
+
+def comments(story: Story) -> list[tuple[int, str]]:
+    return [(one["id"], one["user"]["login"]) for one in story.control.comments(REPO, 1)]
+
+
+@pytest.mark.needs_userns
+def test_after_an_older_copy_was_restored_what_was_done_since_is_found_and_not_done_again(
+    story_on_each_database: Story, tmp_path: Path
+) -> None:
+    story = story_on_each_database
+    story.mira.labels()
+    story.plan_is_read()
+    copy, restored = tmp_path / "a copy", f"sqlite:///{tmp_path / 'restored.db'}"
+    assert isinstance(back_up(story.env["DATABASE_URL"], copy), Copied)
+    story.pass_time(timedelta(minutes=1))
+    story.mira.says("/approve")
+    story.max.says("/approve")
+    story.next_comment("already approved by")
+    draft, said = story.draft(), comments(story)
+    assert isinstance(restore(copy, restored, story.now()), Copied)
+    story.moves_to(restored)
+    assert isinstance(story.state(), Proposed)
+    story.catch_up(rounds=3)
+    story.reads_again()
+    state = story.state()
+    assert isinstance(state, Published) and state.pull.number == draft["number"]
+    assert story.kinds().count("command_given") == 2
+    assert comments(story) == said
+    assert [one["number"] for one in story.control.pulls(REPO)] == [draft["number"]]
+    assert len(story.control.branches(REPO)) == 2
+    assert story.ledger.debts() == ()
+    story.stop_mint()
+    assert [one for one in story.control.tokens() if not one["revoked"]] == []
+    # The ledger knows of the second approval alone: the usual end would take the first write for too early.
+    story.ended = True
