@@ -30,6 +30,9 @@ ROWS_AT_ONCE = 200
 """Artifacts are large: so many rows are in memory together."""
 
 
+_NOT_OVER = Refused("The database holds a ledger already, and nothing is written over it.")
+
+
 @dataclass(frozen=True, slots=True)
 class Copied:
     """What stands in the copy, counted; all of it was read again there."""
@@ -92,13 +95,13 @@ def restore(file: Path, url: str, now: datetime) -> Copied | Refused:
             return Refused(f"{file} is not a back-up of a ledger.")
         brought_up_to_date(_sqlite(own))
         with _opened(_sqlite(own)) as source, _opened(url) as target:
-            if revision_of(target) is not None and not _is_empty(target):
-                return Refused("The database holds a ledger already, and nothing is written over it.")
+            if revision_of(target) not in (None, REVISION):
+                return _NOT_OVER
             with source.reading() as read:
                 copied = checked(read)
                 brought_up_to_date(url)
-                target.writing(lambda connection: _put_in(read, connection, now))
-    return copied
+                refused = target.writing(lambda connection: _put_in(read, connection, now))
+    return refused or copied
 
 
 def checked(connection: Connection) -> Copied:
@@ -121,15 +124,16 @@ def checked(connection: Connection) -> Copied:
     return Copied(len(ids), facts, kept, connection.scalar(select(func.max(deliveries.c.received_at))))
 
 
-def _put_in(source: Connection, target: Connection, now: datetime) -> None:
-    if _rows(target):
-        raise LedgerCorrupt("Somebody began to write into the database meanwhile; nothing was restored.")
+def _put_in(source: Connection, target: Connection, now: datetime) -> Refused | None:
+    if any(target.scalar(select(func.count()).select_from(table)) for table in metadata.sorted_tables):
+        return _NOT_OVER
     _copy_all(source, target)
     newest = target.scalar(select(func.max(deliveries.c.received_at)))
     position = {"lost_before": now.isoformat()} | ({"floor": newest.isoformat()} if newest else {})
     target.execute(delete(rounds).where(rounds.c.name == ROUND))
     begun = {"name": ROUND, "due_at": now, "position": json.dumps(position), "failures": 0, "trouble": ""}
     target.execute(insert(rounds).values(**begun))
+    return None
 
 
 def _copy_all(source: Connection, target: Connection) -> None:
@@ -142,17 +146,6 @@ def _copy_all(source: Connection, target: Connection) -> None:
         for own in (effects.c.id, plans.c.nr, spans.c.id):
             following = select(func.coalesce(func.max(own), 0) + 1).scalar_subquery()
             target.execute(select(func.setval(func.pg_get_serial_sequence(own.table.name, own.name), following, False)))
-
-
-def _rows(connection: Connection) -> int:
-    return sum(connection.scalar(select(func.count()).select_from(table)) or 0 for table in metadata.sorted_tables)
-
-
-def _is_empty(database: Database) -> bool:
-    if revision_of(database) != REVISION:
-        return False
-    with database.reading() as connection:
-        return _rows(connection) == 0
 
 
 def _is_a_ledger(file: Path) -> bool:

@@ -1,4 +1,4 @@
-"""`make bench`: an unattended run, box overhead, a cached environment, landing, what a delivery costs, and recovery, as JSON.
+"""`make bench`: an unattended run, box overhead, a cached environment, landing, a delivery, recovery; as JSON.
 
 Seconds and bytes are of this machine at this hour; the ratios are what can be compared.
 """

@@ -86,6 +86,7 @@ def test_two_approvals_of_one_plan_lead_to_one_execution(told: Told) -> None:
         )
         # The same comment in two deliveries is one look.
         assert [len(told.deliver(given).rings) for _ in range(2)] == [2, 0]
+        assert told.deliver(given).outcome == "ignored: This comment was told of before."
     for number in (1, 2):
         look = LookUpAuthority(
             key="k", purpose=Purpose.APPROVE, person=MIRA, source=SourceKind.COMMENT, source_id=number

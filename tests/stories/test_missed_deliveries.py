@@ -66,9 +66,11 @@ def test_a_command_that_was_never_delivered_is_read_and_followed_once(unheard: S
     assert isinstance(unheard.state(), Approved)
     assert unheard.kinds().count("command_given") == 1
     # The delivery comes after all: the comment was told of.
-    lost = [one for one in unheard.control.deliveries() if one["event"] == "issue_comment" and one["status"] == "lost"]
-    unheard.control.redeliver(lost[-1]["id"])
+    lost = [one for one in unheard.control.deliveries() if one["status"] == "lost" and one["action"] == "created"]
+    for one in lost:
+        unheard.control.redeliver(one["id"])
     unheard.crank()
+    assert "/approve" in {one["request"]["payload"]["comment"]["body"] for one in lost}
     assert unheard.kinds().count("command_given") == 1
     unheard.mira.says("/cancel")
     unheard.away.clear()
@@ -145,9 +147,8 @@ def comments(story: Story) -> list[tuple[int, str]]:
 
 @pytest.mark.needs_userns
 def test_after_an_older_copy_was_restored_what_was_done_since_is_found_and_not_done_again(
-    story_on_each_database: Story, tmp_path: Path
+    story: Story, tmp_path: Path
 ) -> None:
-    story = story_on_each_database
     story.mira.labels()
     story.plan_is_read()
     copy, restored = tmp_path / "a copy", f"sqlite:///{tmp_path / 'restored.db'}"
@@ -161,6 +162,7 @@ def test_after_an_older_copy_was_restored_what_was_done_since_is_found_and_not_d
     story.moves_to(restored)
     assert isinstance(story.state(), Proposed)
     story.catch_up(rounds=3)
+    assert story.kinds().count("command_given") == 2
     story.reads_again()
     state = story.state()
     assert isinstance(state, Published) and state.pull.number == draft["number"]

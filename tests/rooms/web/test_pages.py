@@ -319,6 +319,15 @@ def test_a_schema_of_another_version_is_said_and_so_is_a_ledger_that_fails(door:
     assert "countersign_ledger_up 0" in door.client.get(f"{door.url}/metrics").text
 
 
+def test_a_ledger_that_answers_and_takes_nothing_is_not_ready(env: dict[str, str], tmp_path: Path) -> None:
+    read_only = f"sqlite:///file:{tmp_path / 'ledger.db'}?mode=ro&uri=true"
+    with running(web_settings(env | {"DATABASE_URL": read_only})) as door:
+        answer = door.client.get(f"{door.url}/readyz")
+        assert answer.status_code == 503 and "readonly" in answer.text
+        assert door.client.get(f"{door.url}/runs").status_code == 200
+        assert door.post("issues", labeled()).status_code == 503
+
+
 def test_a_broker_that_is_away_is_said_with_a_reason(env: dict[str, str]) -> None:
     with running(web_settings(env | {"CELERY_BROKER_URL": "redis://127.0.0.1:1/0"})) as door:
         answer = door.client.get(f"{door.url}/readyz")
