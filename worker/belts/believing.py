@@ -35,6 +35,12 @@ _RUNS = re.compile(r"\b(?:npm|pnpm|yarn|bun)(?:\s+run(?:-script)?)?\s+(?:--silen
 _RULE = re.compile(r"^([^\s.#:=%][^#:=%\n]*)::?(?![:=])([^#;\n]*)(?:;(.*))?$")
 
 
+def heard(words: tuple[str, ...], tree: Path, said: str) -> tuple[Tally, str]:
+    """What the command's runner said of itself, and why a passing end would show nothing all the same."""
+    told = tally(said, runner_of(words))
+    return told, doubt(words, tree, told)
+
+
 def doubt(words: tuple[str, ...], tree: Path, told: Tally) -> str:
     """Why a passing end of this command shows nothing; empty where it does.
 

@@ -14,13 +14,12 @@ from app.core.plan import Check, Expectation, Plan
 from app.core.report import NOT_RUN, CheckRun, When
 from app.core.span import SpanKind
 from app.core.verdict import Refused
-from worker.belts.believing import doubt, runner_of
+from worker.belts.believing import heard
 from worker.box.checks import Ground, NamedCheck, command_for, discover
 from worker.box.command import BoxUnavailable, Ran, Runs
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable
 from worker.box.preparing import Prepared
 from worker.evidence.distill import distill
-from worker.evidence.tallies import tally
 from worker.evidence.trace import Trace
 from worker.repo.edits import EditedFile
 from worker.repo.export import materialise
@@ -172,7 +171,7 @@ class Prover:
     def _told(self, check: Check, when: When, ran: Ran, tree: Path) -> CheckRun:
         text = ran.output.decode("utf-8", "replace")
         view = distill(check.name, text, EXCERPT).text
-        counted = tally(text, runner_of(check.argv))
+        counted, doubt = heard(check.argv, tree, text)
         ended_well = str(ran.ended) == "exited" and ran.exit_status == 0
         return CheckRun(
             name=check.name,
@@ -188,7 +187,7 @@ class Prover:
             failing=counted.failing,
             failed=counted.failed,
             errors=() if ended_well else counted.errors,
-            doubt=doubt(check.argv, tree, counted) if ended_well else "",
+            doubt=doubt if ended_well else "",
             marks="" if ended_well else _marks(view),
         )
 
