@@ -1,4 +1,4 @@
-"""The ledger's upkeep on the command line: a back-up, its way back, and what goes by its age."""
+"""The ledger's upkeep on the command line: a back-up, its way back, what goes by its age, and who may write what."""
 
 import argparse
 import sys
@@ -14,7 +14,7 @@ LONGEST_DAYS = 36_500
 
 
 def add_upkeep(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """The commands `backup`, `restore` and `prune`; each sets `do`, which answers with an exit code."""
+    """The commands `backup`, `restore`, `prune` and `roles`; each sets `do`, which answers with an exit code."""
     backup = commands.add_parser("backup", help="the whole ledger, as it stands now, in one file")
     backup.add_argument("file", type=Path, help="a file that is not there yet; it will hold secrets")
     backup.set_defaults(do=_backed_up)
@@ -26,6 +26,15 @@ def add_upkeep(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     prune.add_argument("--days", type=_days, default=PLAIN_DAYS, help=days)
     prune.add_argument("--dry-run", action="store_true", help="only say what would go")
     prune.set_defaults(do=_pruned)
+    roles = commands.add_parser("roles", help="SQL for PostgreSQL: a role for each process, which writes only its own")
+    roles.set_defaults(do=_roles)
+
+
+def _roles(asked: argparse.Namespace) -> int:
+    from app.ledger.roles import roles_sql
+
+    sys.stdout.write(roles_sql())
+    return 0
 
 
 def _days(text: str) -> int:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, Table, create_engine, event, exc
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 
-from app.ledger.errors import LedgerCorrupt, LedgerUnreachable
+from app.ledger.errors import LedgerCorrupt, LedgerForbids, LedgerUnreachable
 
 TRIES = 3
 """How often a transaction is begun in all where the database asks for it again."""
@@ -27,6 +27,7 @@ POOL_OVERFLOW = 10
 # Serialisation failure, deadlock, lock not available: PostgreSQL asks for the transaction again.
 _AGAIN = {"40001": "a serialisation conflict", "40P01": "a deadlock", "55P03": "a lock that was not had"}
 _READ_ONLY = "25006"
+_FORBIDDEN = "42501"
 
 _LOG = logging.getLogger(__name__)
 
@@ -92,6 +93,8 @@ class Database:
                 self.engine.dispose()
             raise LedgerUnreachable(f"The database does not answer: {str(cause).strip()}") from error
         except exc.DatabaseError as error:
+            if getattr(error.orig, "sqlstate", None) == _FORBIDDEN:
+                raise LedgerForbids(f"This process' role may not do that in the database: {error.orig}") from error
             if type(error) is not exc.DatabaseError:
                 raise
             raise LedgerCorrupt(f"The database's file is damaged: {error.orig}") from error

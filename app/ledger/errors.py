@@ -13,5 +13,9 @@ class LedgerUnreachable(LedgerError):
     """The database does not answer, or stayed locked; nothing was recorded."""
 
 
+class LedgerForbids(LedgerError):
+    """The database role of this process may not write that; nothing was recorded."""
+
+
 class LedgerCorrupt(LedgerError):
     """What was read is not what was written: a digest differs, or the facts do not follow from one another."""

@@ -189,6 +189,22 @@ def test_spans_come_back_in_the_order_in_which_they_began(ledger: Ledger) -> Non
     assert ledger.spans("r-000001") == (early, late)
 
 
+def a_mint() -> Minted:
+    """A token that is about to be cut."""
+    return Minted(
+        id="m-9",
+        run="r-1",
+        effect_id=1,
+        belt=Belt.PLANNER,
+        purpose="draft_plan",
+        repository_id=7,
+        permissions={"contents": "read"},
+        token_sha256="",
+        minted_at=START,
+        expires_at=START + timedelta(hours=1),
+    )
+
+
 def test_a_token_is_live_until_it_is_revoked_or_over(ledger: Ledger) -> None:
     mint = Minted(
         id="m-1",
@@ -258,18 +274,7 @@ def _meddle(ledger: Ledger, statement: str, **values: Any) -> None:
 
 
 def test_a_token_that_is_begun_is_finished_or_forgotten(ledger: Ledger) -> None:
-    begun = Minted(
-        id="m-9",
-        run="r-1",
-        effect_id=1,
-        belt=Belt.PLANNER,
-        purpose="draft_plan",
-        repository_id=7,
-        permissions={"contents": "read"},
-        token_sha256="",
-        minted_at=START,
-        expires_at=START + timedelta(hours=1),
-    )
+    begun = a_mint()
     other = begun.model_copy(update={"id": "m-10"})
     for each in (begun, other):
         ledger.record_mint(each)

@@ -19,6 +19,7 @@ from worker.main import main as act
 
 COMMANDS = (
     "up", "web", "worker", "mint", "beat", "demo", "schema", "migrate", "runs", "show", "backup", "restore", "prune",
+    "roles",
 )  # fmt: skip
 
 
