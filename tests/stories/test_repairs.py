@@ -67,12 +67,15 @@ def test_there_are_as_many_repairs_as_the_template_says_and_no_more(make_story: 
 def test_a_reviewer_sends_the_work_back_and_reads_it_again(make_story: Making) -> None:
     again = reviewing(about=("Repairs so far",), criteria=[judged(1, quote='echo "hello, $name"'), judged(2)])
     wish = reviewing("repair", "Say hello, with a comma after it.")
-    mends = mending(1, replace("greet.sh", "hello $name", "hello, $name"), replace(TEST, "hello world", "hello, world"))
+    stricter = [replace(TEST, "hello world", "hello, world"), replace(TEST, 'test -n "$out"', 'test "$out" != helo')]
+    mends = mending(1, replace("greet.sh", "hello $name", "hello, $name"), *stricter)
     story = make_story(script(again, wish, mends))
     approved(story, "countersign")
     assert b'echo "hello, $name"' in branch(story)["greet.sh"]
     body = story.draft()["body"]
     assert "accepts" in body and "Asked for by the reviewer" in body and "with a comma after it" in body
+    gone = "The test `tests/test_greet.sh` asserts `test -n"
+    assert gone in body.replace("\\", "") and gone in story.shown_to("reviewer")[-1]
     assert "Criterion 1: met" in body and "Not believed" not in body
     assert [one.name for one in story.ledger.spans(story.view().id) if one.name == "repair 1"] == ["repair 1"]
     story.ends(Published)
