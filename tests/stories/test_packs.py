@@ -278,7 +278,9 @@ def test_a_pack_that_was_changed_after_the_approval_is_not_taken_for_the_same(
 def test_a_pack_may_ask_only_for_models_on_the_operators_list(make_story: MakeStory, own_packs: Path) -> None:
     sheet = own_packs / "greeting" / "1.1.0" / "template.yaml"
     sheet.write_text(sheet.read_text() + "models:\n  planner: claude-special-1\n")
-    story = make_story(files=policy("greeting"), furnishing=packed(own_packs))
+    files = policy("greeting")
+    files[".github/countersign.yml"] += "models: {executor: claude-special-1}\n"
+    story = make_story(files=files, furnishing=packed(own_packs))
     story.mira.labels()
     story.read_status("asks for the model `claude-special-1`")
     story.env["COUNTERSIGN_MODELS"] = "claude-special-1"
@@ -286,6 +288,6 @@ def test_a_pack_may_ask_only_for_models_on_the_operators_list(make_story: MakeSt
     story.start_mint()
     story.mira.unlabels()
     story.mira.labels()
-    assert "planner claude-special-1" in story.plan_is_read()["body"]
+    assert "planner claude-special-1, executor claude-special-1," in story.plan_is_read()["body"]
     assert {json.loads(shown)["model"] for shown in story.shown_to("planner")} == {"claude-special-1"}
     story.ends(Proposed, "waits for a maintainer")

@@ -28,6 +28,7 @@ from worker.box.page import chromium_here
 from worker.box.provision import Provisions
 from worker.docs.fetching import Documentation
 from worker.duties.asking import reading
+from worker.duties.crewing import crew_of
 from worker.duties.kinds import asked_for, others, spelled, template_of
 from worker.duties.narrowing import narrow_plan
 from worker.duties.preparing import opened, provisions, trying_out
@@ -46,7 +47,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
     if claim.effect.narrow is not None:
         return narrow_plan(shop, claim)
     version, policy = claim.effect.version, claim.state.policy or Policy()
-    chosen = _template(shop, claim.run, asked_for(shop, claim, policy))
+    chosen = _template(shop, claim.run, asked_for(shop, claim, policy), policy)
     if isinstance(chosen, Refused):
         reason, remedy = chosen.reason, chosen.remedy
         return [PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy)], "no template"
@@ -67,7 +68,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
     ending, spent = _by_rule(task, room) if crew is None else _by_models(task, room, crew)
     kind = ending if isinstance(ending, OtherKind) else None
     if kind is not None:
-        other = _template(shop, claim.run, spelled(policy, kind.name) or kind.name)
+        other = _template(shop, claim.run, spelled(policy, kind.name) or kind.name, policy)
         if not isinstance(other, Refused) and other[1] is not None:
             room = replace(room, template=other[0], kinds={})
             ending, spent = _by_models(task, room, other[1], spent)
@@ -192,30 +193,17 @@ def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Spent]:
         return rule_plan.draft(task, desk), Spent()
 
 
-def _template(shop: Shop, run: str, asked: str | Refused) -> tuple[Template, Crew | None] | Refused:
+def _template(
+    shop: Shop, run: str, asked: str | Refused, policy: Policy
+) -> tuple[Template, Crew | None] | Refused:
     """The template in this run's version, with its models by name; no crew for a rule."""
     template = template_of(shop, asked, run) if isinstance(asked, str) else asked
     if isinstance(template, Refused):
         return template
     if template.rule is not None:
         return template, None
-    crew = _crew(shop, template)
+    crew = crew_of(shop.settings.model, template, policy)
     return crew if isinstance(crew, Refused) else (template, crew)
-
-
-def _crew(shop: Shop, template: Template) -> Crew | Refused:
-    models = shop.settings.model
-    if models is None:
-        return Refused(
-            f"The template `{template.name}` needs a model, and this installation has none.",
-            "Templates that apply a rule work without.",
-        )
-    named = {role: models.named(word) for role, word in template.models}
-    missing = [word for role, word in template.models if named[role] is None]
-    if missing:
-        words = f"The template `{template.name}` asks for the model `{missing[0]}`."
-        return Refused(words, "The operator's list of models does not hold it.")
-    return Crew.model_validate(named)
 
 
 def _cap(template: Template, policy: Policy) -> Cap:
