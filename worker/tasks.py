@@ -17,6 +17,7 @@ from worker.evidence.trace import Trace
 from worker.outcomes import Abandon, Drop, Held, Outcome, Retry, Void, Wait, outcome_of
 from worker.rereading import Rereading
 from worker.shop import Done, Shop
+from worker.watchdog import look_around
 from worker.watching import Watch
 
 MOST_FAULTS = 5
@@ -56,13 +57,14 @@ def work(shop: Shop, effect_id: int) -> None:
 
 
 def sweep(shop: Shop, watch: Watch | None, rereading: Rereading | None = None) -> None:
-    """Rings what is owed and was not heard; the publisher also looks for thumbs, for what has expired, and for
-    what it was not told."""
+    """Rings what is owed and was not heard; the publisher also looks for thumbs, for what has expired, for what
+    makes no progress, and for what it was not told."""
     for effect_id in shop.ledger.owed(shop.belt, shop.clock()):
         shop.doorbell.ring([_Owed(shop, effect_id)])
     if watch is not None:
         _expire(shop)
         watch.look(shop.clock())
+        look_around(shop, shop.clock())
         if rereading is not None:
             rereading.look(shop.clock())
     elif shop.ledger.any_open():

@@ -11,11 +11,13 @@ from app.core.budget import Spent
 from app.core.digest import short
 from app.core.resuming import REFRESHED, way_on
 from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, Reporting, State, Wanted
+from app.core.stalling import waits_for
 
 
 def render(state: State, repository_url: str = "") -> str:
     """The whole status comment for a run in this state; links only where the repository's address is known."""
-    lines = [f"**Countersign** · {_SAY[type(state)](state)}", _kept(state, repository_url), _footer(state)]
+    first = f"**Countersign** · {_SAY[type(state)](state)}"
+    lines = [first, _stalled(state), _kept(state, repository_url), _footer(state)]
     return "\n\n".join(line for line in lines if line)
 
 
@@ -80,6 +82,12 @@ def _closed(state: Closed) -> str:
     if state.pull is not None:
         words += f" (pull request #{state.pull.number})"
     return words
+
+
+def _stalled(state: State) -> str:
+    if state.stall is None or state.stall.key != waits_for(state):
+        return ""
+    return f"It does not go on now ({state.stall.code.replace('_', ' ')}): {inline(state.stall.words, 2_000)}"
 
 
 def _kept(state: State, repository_url: str) -> str:

@@ -40,6 +40,7 @@ from app.core.facts import (
     RepositoryEnded,
     Said,
     SplitProposed,
+    Stalled,
     StepKept,
     StepsDone,
     ThumbSeen,
@@ -101,6 +102,7 @@ def _table() -> Mapping[tuple[type, type], Transition]:
         ((Built,), PublishFailed, working.publish_failed),
         ((Published,), PullRequestEnded, working.pull_request_ended),
         ((Wanted, NeedsInput, Proposed, Approved, Built), Expired, working.expired),
+        ((Wanted, Proposed, Approved, Built, Reporting), Stalled, working.stalled),
         (_ANY, EffectAbandoned, working.effect_abandoned),
     ]
     table: dict[tuple[type, type], Transition] = {}

@@ -12,7 +12,7 @@ from app.core.found import AuthorityFound as AuthorityFound  # noqa: PLC0414 (ev
 from app.core.found import Found as Found  # noqa: PLC0414
 from app.core.issue import Person
 from app.core.plan import CommitId, RepoPath, Sha256, TemplatePin
-from app.core.run import KeptRepair, KeptStep, Part, PlanPart, PullRequest, Request
+from app.core.run import KeptRepair, KeptStep, Part, PlanPart, PullRequest, Request, StallCode
 from app.core.split import Split
 from app.core.verb import Verb
 
@@ -330,6 +330,19 @@ class Expired(_Fact):
     kind: Literal["expired"] = "expired"
 
 
+class Stalled(_Fact):
+    """The work that the run waits for makes no progress."""
+
+    kind: Literal["stalled"] = "stalled"
+    key: str
+    """Of the effect, whether it is there or not."""
+    code: StallCode
+    reason: str
+    remedy: str = ""
+    over: bool = False
+    """Whether it was waited for long enough: it is ended."""
+
+
 class EffectAbandoned(_Fact):
     """An effect could not be done within its attempts."""
 
@@ -371,6 +384,7 @@ Fact = Annotated[
     | PublishFailed
     | PullRequestEnded
     | Expired
+    | Stalled
     | EffectAbandoned,
     Field(discriminator="kind"),
 ]

@@ -2,7 +2,7 @@
 
 from app.core import facts as f
 from app.core.effects import PlanSaying, Say
-from app.core.move import Move, Stay, closed, execute_key, kept, status
+from app.core.move import Move, Stay, closed, execute_key, kept, moment, status
 from app.core.run import Amended, Approved, ClosedReason, Proposal, Proposed
 from app.core.verdict import Refused
 
@@ -18,7 +18,8 @@ def step_kept(state: Approved, fact: f.StepKept) -> Move | Stay:
     if fact.kept.id in [step.id for step in before.steps]:
         return Stay("The step is kept already.")
     work = before.plus(fact.kept, fact.spent)
-    return Move(state.model_copy(update={"work": work, "spent": state.spent.plus(fact.spent)}))
+    after = state.model_copy(update={"work": work, "spent": state.spent.plus(fact.spent), "stall": None})
+    return Move(after, (status(f"goes-on:{moment(fact.at)}"),) if state.stall else ())
 
 
 def repair_kept(state: Approved, fact: f.RepairKept) -> Move | Stay:

@@ -48,6 +48,7 @@ RECORDS: Mapping[str, frozenset[str]] = MappingProxyType(
                 "publish_failed",
                 "approval_voided",
                 "expired",
+                "stalled",
                 "effect_abandoned",
             )
         ),

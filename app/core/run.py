@@ -219,6 +219,23 @@ class ClosedReason(StrEnum):
     REPORTED = "reported"
 
 
+class StallCode(StrEnum):
+    """How the work that a run waits for makes no progress."""
+
+    WAITS = "waits"
+    NOT_TAKEN_UP = "not_taken_up"
+    NO_PROGRESS = "no_progress"
+    NOTHING_OWED = "nothing_owed"
+
+
+class Stall(Part):
+    """That the effect with this key makes no progress, as it was said."""
+
+    code: StallCode
+    key: str
+    words: str
+
+
 class _State(Part):
     request: Request
     policy: Policy | None = None
@@ -230,6 +247,8 @@ class _State(Part):
     status_comment_id: int | None = None
     resumed: int = 0
     """How often the run was taken up again after its end."""
+    stall: Stall | None = None
+    """What was said of the work that it waited for; of no account once it waits for another."""
 
 
 class Wanted(_State):

@@ -11,8 +11,6 @@ from app.core.move import (
     Move,
     Stay,
     closed,
-    draft,
-    execute_key,
     is_well_before,
     kept,
     moment,
@@ -32,9 +30,11 @@ from app.core.run import (
     Proposed,
     Published,
     Reporting,
+    Stall,
     State,
     Wanted,
 )
+from app.core.stalling import waits_for
 from app.core.verdict import Refused
 
 
@@ -327,19 +327,22 @@ def expired(state: State, fact: f.Expired) -> Move | Stay:
     return closed(state, ClosedReason.EXPIRED, words)
 
 
-def _waits_for(state: State) -> str:
-    """Key of the effect without which the run cannot go on; empty where it waits for people."""
-    if isinstance(state, Wanted) and not state.allowed:
-        return "authority:label"
-    if isinstance(state, Wanted) or (isinstance(state, Proposed) and state.drafting):
-        return draft(state.last_version + 1).key
-    if isinstance(state, Approved):
-        return execute_key(state.approval)
-    if isinstance(state, Built):
-        return open_key(state.approval, state.patch_ref)
-    if isinstance(state, Reporting):
-        return report_key(state.approval, state.findings_ref)
-    return ""
+def stalled(state: State, fact: f.Stalled) -> Move | Stay:
+    """That the work it waits for makes no progress is said once for each way of waiting; after a bound it is the end.
+
+    Execution that waits for something outside has said so by itself.
+    """
+    if fact.key != waits_for(state):
+        return Stay("The run has gone on.")
+    words = Refused(fact.reason, fact.remedy)
+    if fact.over and isinstance(state, Proposed):
+        return _revision_failed(state, words, Spent())
+    if fact.over:
+        return closed(state, ClosedReason.FAILED, words)
+    if (isinstance(state, Approved) and state.held) or (state.stall and state.stall.code is fact.code):
+        return Stay("That it waits was said already.")
+    after = state.model_copy(update={"stall": Stall(code=fact.code, key=fact.key, words=f"{words}")})
+    return Move(after, (status(f"stalled:{moment(fact.at)}"),))
 
 
 _BY_HAND = "Open a pull request from it, or set the label again for a new run."
@@ -350,7 +353,7 @@ def effect_abandoned(state: State, fact: f.EffectAbandoned) -> Move | Stay:
     if isinstance(state, Closed):
         return Stay("The run has ended.")
     words = Refused(fact.reason)
-    if fact.key == _waits_for(state):
+    if fact.key == waits_for(state):
         if isinstance(state, Proposed):
             return _revision_failed(state, words, Spent())
         if fact.branch:

@@ -98,6 +98,23 @@ class Views(OnDatabase):
         with self._database.reading() as connection:
             return tuple(connection.scalars(over))
 
+    def at_work_since(self, before: datetime) -> tuple[str, ...]:
+        """Ids of the open runs that wait for us and not for people, and were told nothing since then."""
+        working = runs.c.state.in_(("wanted", "approved", "built", "reporting"))
+        # Of a plan on offer the deadline is open while another version of it is made.
+        drafting = (runs.c.state == "proposed") & runs.c.deadline.is_(None)
+        query = select(runs.c.id).where(runs.c.open, working | drafting, runs.c.updated_at < before)
+        with self._database.reading() as connection:
+            return tuple(connection.scalars(query.order_by(runs.c.id)))
+
+    def last_sign(self, run: str) -> datetime | None:
+        """When something was last told of the run, or begun for it."""
+        told = select(func.max(facts.c.at)).where(facts.c.run_id == run)
+        begun = select(func.max(spans.c.began_at)).where(spans.c.run_id == run)
+        with self._database.reading() as connection:
+            signs = (connection.scalar(told), connection.scalar(begun))
+        return max((at for at in signs if at is not None), default=None)
+
     def waiting_proposals(self) -> tuple[WaitingProposal, ...]:
         """The plan comments on which a thumb would count, in the order in which their runs were opened."""
         waiting = select(runs.c.id).where(runs.c.open, runs.c.state == "proposed")

@@ -17,6 +17,7 @@ from app.core.facts import (
     RepairKept,
     Said,
     SplitProposed,
+    Stalled,
     StepKept,
     StepsDone,
     ThumbSeen,
@@ -61,6 +62,8 @@ def _words(fact: Fact) -> str:  # noqa: PLR0912 (one line for each kind)
             return f"It stopped: {fact.reason}"
         case ExecutionHeld():
             return f"The approved plan is kept and waits: {fact.reason} {fact.remedy}"
+        case Stalled():
+            return f"It does not go on: {fact.reason} {fact.remedy}".strip()
         case DraftOpened():
             return f"Draft pull request #{fact.pull.number} was opened from {fact.pull.branch}."
         case _:

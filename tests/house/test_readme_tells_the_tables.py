@@ -5,7 +5,7 @@ from pathlib import Path
 
 from app.core.bounds import NOT_CARRIED_OUT, Bounds
 from app.core.policy import Policy
-from app.core.run import ClosedReason
+from app.core.run import ClosedReason, StallCode
 from app.core.verb import COMMANDS
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
@@ -34,6 +34,10 @@ def test_every_reason_why_a_run_ends_says_what_it_means_and_what_to_do() -> None
     rows = section("### How a run ends")
     assert sorted(first_cells(rows)) == sorted(ClosedReason)
     assert all(len(cell.strip()) > 5 for row in rows.splitlines() if row[:3] == "| `" for cell in row.split("|")[1:4])
+
+
+def test_every_way_of_not_going_on_says_what_it_means_and_what_to_do() -> None:
+    assert sorted(first_cells(section("### Where a run does not go on"))) == sorted(StallCode)
 
 
 def test_every_key_of_a_policy_and_of_the_operators_bounds_is_told() -> None:

@@ -8,7 +8,7 @@ import pytest
 from app.core import facts as f
 from app.core.belts import Belt
 from app.core.budget import Spent
-from app.core.effects import LookUpAuthority, Purpose, SourceKind
+from app.core.effects import DraftPlan, LookUpAuthority, Purpose, SourceKind
 from app.core.news import Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen, Trigger
 from app.core.policy import Approving, Policy
 from app.core.run import Closed, Published
@@ -16,7 +16,7 @@ from app.core.verdict import Refused
 from app.ledger.outcomes import Ring
 from app.ledger.store import Ledger
 from tests.fakes.deliveries import Told, a_delivery, on_issue
-from tests.fakes.facts import MIRA, OTTO, START, TEXTS, WIDE, a_pull, a_request, found, labelled, sha
+from tests.fakes.facts import MIRA, OTTO, START, TEXTS, WIDE, a_pull, a_request, drafted, found, labelled, sha
 
 
 def test_a_label_opens_a_run_and_rings_for_what_is_owed(ledger: Ledger) -> None:
@@ -240,3 +240,17 @@ def test_a_label_that_only_lent_the_trigger_s_name_is_known_by_its_own_again(led
         news = News(OnRepository(7), None, None, Trigger(7, 9, name, renamed_to))
         ledger.receive(a_delivery(f"g-{number}"), news)
     assert ledger.triggers(7, [9]) == {9: known}
+
+
+def test_a_run_that_waits_for_us_is_found_once_nothing_was_told_of_it(told: Told) -> None:
+    run = told.request.run
+    told.allowed()
+    assert told.ledger.last_sign(run) == told.now
+    assert told.ledger.at_work_since(told.now) == ()
+    assert told.ledger.at_work_since(told.tick()) == (run,)
+    told.settle(told.claim(DraftPlan), drafted(1, told.tick()))
+    assert told.ledger.at_work_since(told.tick()) == ()
+    look = LookUpAuthority(key="k", purpose=Purpose.REVISE, person=MIRA, source=SourceKind.COMMENT, source_id=9)
+    told.ledger.record(run, found(look, told.tick(), plan_version=1))
+    assert told.ledger.at_work_since(told.tick()) == (run,)
+    assert told.ledger.last_sign("r-nowhere") is None

@@ -234,3 +234,23 @@ def test_an_effect_that_kills_every_worker_is_given_up_aloud(story: Story) -> No
     story.away.clear()
     story.crank()
     story.ends(Closed, "Ended (failed)", "It was tried 5 times")
+
+
+def test_work_that_nobody_takes_up_is_said_on_the_issue_until_it_goes_on(story: Story) -> None:
+    story.away.add(Belt.PLANNER)
+    story.mira.labels()
+    story.sweep()
+    story.crank()
+    assert "does not go on" not in story.read_status("A plan is being made")
+    for _ in range(2):
+        story.pass_time(timedelta(minutes=16))
+        story.sweep()
+        story.crank()
+    assert story.kinds().count("stalled") == 1
+    story.read_status("does not go on now (not taken up): The planner has not taken it up for 15 minutes", "/cancel")
+    story.away.clear()
+    story.crank()
+    story.plan_is_read()
+    assert "does not go on" not in story.read_status()
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected by mira")

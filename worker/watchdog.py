@@ -1,0 +1,25 @@
+"""The watchdog: what a run waits for and does not make progress is said on its issue, and ended after a bound."""
+
+from datetime import datetime
+
+from app.core.stalling import PATIENCE, Debt, stall_of
+from app.ledger.outcomes import EffectView, Recorded
+from worker.shop import Shop
+
+
+def look_around(shop: Shop, at: datetime) -> None:
+    """Every run that waits for us without progress has been told so, once for each way of waiting."""
+    for run in shop.ledger.at_work_since(at - PATIENCE):
+        view = shop.ledger.run(run)
+        if view is None:
+            continue
+        debts = [_debt(one) for one in view.effects if one.settled_at is None]
+        stalled = stall_of(view.state, debts, shop.ledger.last_sign(run) or view.opened_at, at)
+        recorded = shop.ledger.record(run, stalled) if stalled is not None else None
+        if isinstance(recorded, Recorded):
+            shop.doorbell.ring(recorded.rings)
+
+
+def _debt(row: EffectView) -> Debt:
+    why = row.outcome.partition("UTC: ")[2] or row.outcome
+    return Debt(row.effect.key, row.belt, row.owed_since, row.available_at, row.lease_until, why)
