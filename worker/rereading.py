@@ -16,7 +16,7 @@ from app.core.news import Delivery, News, OnIssue
 from app.core.run import Closed, Published, Request, State
 from app.ledger.outcomes import OpenRun, Recorded, RunView
 from app.web.intake import Intake, Told
-from worker.github.errors import GitHubError, Gone, Moved, NotFound
+from worker.github.errors import GitHubError, Gone, Moved, NotFound, RateLimited
 from worker.github.reader import Reader
 from worker.github.views import CommentView, IssueView, RepositoryRef
 from worker.mint.caller import MintDenied, MintUnreachable
@@ -39,9 +39,12 @@ class Rereading:
         self._shop = shop
         self._watch = watch
         self._read_at: dict[str, datetime] = {}
+        self._not_before: datetime | None = None
 
     def look(self, at: datetime) -> None:
         """What was missed is recorded and rung for. What cannot be read now is read again after the interval."""
+        if self._not_before is not None and at < self._not_before:
+            return
         open_runs = {one.run: one for one in self._shop.ledger.open_runs()}
         self._read_at = {run: read for run, read in self._read_at.items() if run in open_runs}
         due = [run for run in open_runs if run not in self._read_at or self._read_at[run] <= at - INTERVAL]
@@ -52,6 +55,10 @@ class Rereading:
                 self._read(open_runs[run], at)
             except (GitHubError, MintDenied, MintUnreachable) as error:
                 _LOG.warning("the issue of run %s could not be read again: %s", run, error)
+                if isinstance(error, RateLimited):
+                    self._not_before = at + timedelta(seconds=error.retry_after)
+                    del self._read_at[run]
+                    return
 
     def _read(self, one: OpenRun, at: datetime) -> None:
         view = self._shop.ledger.run(one.run)

@@ -10,6 +10,7 @@ from app.core.belts import Belt
 from app.core.run import Approved, Closed, Proposed, Published
 from app.ledger.copying import Copied, back_up, restore
 from tests.fakes.story import REPO, Story
+from worker.rereading import Rereading
 
 
 def received(story: Story) -> Counter[str]:
@@ -42,6 +43,9 @@ def test_what_was_said_while_nobody_received_is_done_once_when_somebody_does(sto
     story.mira.says("/cancel")
     story.away.clear()
     story.ends(Closed, "cancelled by mira")
+
+
+ISSUE_1 = f"/repos/{REPO}/issues/1"
 
 
 # -- what GitHub itself lost ----------------------------------------------------------------------------------------
@@ -113,8 +117,15 @@ def test_an_issue_that_ended_unheard_ends_its_run(unheard: Story, how: str) -> N
 
 def test_an_edit_that_was_never_heard_of_is_said_once(unheard: Story) -> None:
     unheard.olga.edits_the_issue(body="Something else.")
-    for _ in range(2):
-        unheard.reads_again()
+    # A limit is waited out, and then the same issue is read.
+    unheard.control.fault("GET .*/issues/1$", status=429, headers={"Retry-After": "60"})
+    process = Rereading(unheard.shops[Belt.PUBLISHER], unheard.watch)
+    asked = []
+    for seconds in (0, 30, 61):
+        process.look(unheard.now() + timedelta(seconds=seconds))
+        asked.append([one["path"] for one in unheard.control.journal() if one["caller"] != "app"].count(ISSUE_1))
+    assert [count - asked[0] for count in asked] == [0, 0, 1]
+    unheard.reads_again()
     unheard.next_comment("The issue was edited after this plan was made")
     unheard.mira.says("/reject")
     unheard.reads_again()

@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import psycopg
 import pytest
+from sqlalchemy import make_url
 
 from app.core.belts import Belt
+from app.core.missed import ROUND
+from app.core.recording import RECORDS
 from app.core.run import Proposed, Published, State
 from app.ledger import migrate, open_ledger
+from app.ledger.roles import roles_sql
 from app.ledger.store import Ledger
 from infra.scripted_model.server import ScriptedModel
 from infra.twin.twin import AppWish, Twin
@@ -128,12 +133,25 @@ def processes_of(folder: Path) -> list[str]:
     return found
 
 
+def accounts(world: World) -> dict[str, str]:
+    """The ledger's address for each process, under an account of its own that may write its own facts alone."""
+    prefix, url = f"t_{secrets.token_hex(4)}", make_url(world.ledger_url)
+    with psycopg.connect(world.ledger_url.replace("+psycopg", ""), autocommit=True) as owner:
+        owner.execute(roles_sql(prefix).encode())
+        for process in RECORDS:
+            made = f"CREATE ROLE {prefix}_{process}_account LOGIN PASSWORD 'a' IN ROLE {prefix}_{process}"
+            owner.execute(made.encode())
+    made_for = {process: url.set(username=f"{prefix}_{process}_account", password="a") for process in RECORDS}
+    return {process: address.render_as_string(hide_password=False) for process, address in made_for.items()}
+
+
 @contextmanager
 def over_the_network(world: World) -> Iterator[dict[str, Process]]:
     """Each process by itself, with only what it may hold; the belts prove themselves to the mint."""
     migrate(world.ledger_url)
     port = free_port()
-    common = {name: world.env[name] for name in world.env if name.startswith(("PATH", "DATABASE", "CELERY", "COUNTER"))}
+    common = {name: world.env[name] for name in world.env if name.startswith(("PATH", "CELERY", "COUNTER"))}
+    ledgers = accounts(world)
     github = {"GITHUB_API_URL": world.env["GITHUB_API_URL"]}
     models = {name: world.env[name] for name in ("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL")}
     credentials = {belt: secrets.token_hex(16) for belt in Belt}
@@ -153,7 +171,7 @@ def over_the_network(world: World) -> Iterator[dict[str, Process]]:
     with ExitStack() as stack:
         started = {}
         for name, said in words.items():
-            environment = common | holds[name]
+            environment = common | holds[name] | ({"DATABASE_URL": ledgers[name]} if name in ledgers else {})
             process = start_process([sys.executable, "-m", *said], environment, log=world.logs / f"{name}.log")
             stack.callback(ended, process)
             started[name] = process
@@ -212,4 +230,9 @@ def test_on_several_machines_with_postgresql_redis_and_a_mint_on_the_network(
     world.env["CELERY_BROKER_URL"] = redis_url
     with over_the_network(world):
         label_to_draft(world, lambda _: world.control.comment(REPO, 1, "/approve", "mira"))
+        # The mint looked for missed deliveries from its start.
+        assert "/app/hook/deliveries" in {one["path"] for one in world.control.journal()}
+        assert world.ledger.due_at(ROUND) is not None
+    said = "".join(path.read_text("utf-8", "replace") for path in world.logs.iterdir())
+    assert "may not do that in the database" not in said and "Traceback" not in said
     assert processes_of(world.folder) == []

@@ -88,14 +88,15 @@ class CatchingUp:
         self._clock = clock
 
     def go_on(self, over: threading.Event) -> None:
-        """Rounds as they are due, until `over`. Whatever goes wrong is logged and tried again."""
-        while not over.wait(TICK_SECONDS):
+        """Rounds as they are due, the first at once, until `over`. Whatever goes wrong is logged and tried again."""
+        while not over.is_set():
             try:
                 self.round()
             except LedgerError as error:
                 _LOG.warning("missed deliveries could not be looked for: %s", error)
             except Exception:
                 _LOG.exception("missed deliveries could not be looked for; it is tried again")
+            over.wait(TICK_SECONDS)
 
     def round(self) -> None:
         """One round, where it is due: what the log says is noted, and what is missing and due is asked for.
