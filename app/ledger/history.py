@@ -24,7 +24,8 @@ from app.ledger.written import fact_read
 
 MOST_PAST_RUNS = 200
 _MOST_FACTS = 8_000
-_KINDS = ("plan_drafted", "step_kept", "amendment_proposed", "steps_done", "questions_answered", "execution_failed")
+_ENDS = ("steps_done", "questions_answered", "execution_failed")
+_KINDS = ("plan_drafted", "step_kept", "repair_kept", "amendment_proposed", *_ENDS)
 
 
 class History(OnDatabase):

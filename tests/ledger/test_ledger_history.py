@@ -16,10 +16,12 @@ from app.core.plan import Basis, Estimate, TemplatePin
 from app.core.verdict import Refused
 from app.ledger.store import Ledger
 from tests.fakes.deliveries import Told
-from tests.fakes.facts import MIRA, START, WIDE, a_request, amendment, drafted, found, kept_step, sha
+from tests.fakes.facts import MIRA, START, WIDE, a_request, amendment, drafted, found, kept_repair, kept_step, sha
 from tests.fakes.plans import plan
 
 BUGFIX, DOCS = TemplatePin(name="bugfix", version="1.0.0"), TemplatePin(name="docs", version="1.0.0")
+MANY = 2
+"""So many steps are kept where a repair came after them."""
 SIZE = Estimate(low="0.10", high="0.20", basis=Basis.BUDGET, runs=0, files=321)
 Carry = Callable[..., None]
 
@@ -51,6 +53,8 @@ def carried_out(ledger: Ledger) -> Carry:
         claim = told.claim(Execute)
         for step in range(1, kept + 1):
             ledger.tell(claim, kept_step(digest(made), claim.effect.key, step, told.tick()))
+        if kept == MANY:
+            ledger.tell(claim, kept_repair(digest(made), claim.effect.key, 1, told.tick()))
         told.settle(claim, kind(**fact, **more))
 
     return tell
@@ -88,10 +92,10 @@ def test_executions_of_the_template_are_found_newest_first_with_repository_and_s
     )
 
 
-def test_what_kept_steps_cost_is_a_part_of_what_their_execution_cost(ledger: Ledger, carried_out: Carry) -> None:
-    carried_out("0.25", kept=2)
+def test_what_was_kept_cost_a_part_of_what_its_execution_cost(ledger: Ledger, carried_out: Carry) -> None:
+    carried_out("0.25", kept=MANY)
     carried_out("0.25", kind=f.ExecutionFailed, kept=1)
-    assert [one.usd for one in ledger.past_runs("bugfix")] == [Decimal("0.35"), Decimal("0.45")]
+    assert [one.usd for one in ledger.past_runs("bugfix")] == [Decimal("0.35"), Decimal("0.65")]
 
 
 def test_an_amended_plan_is_one_execution_with_the_cost_of_both_parts(ledger: Ledger) -> None:
