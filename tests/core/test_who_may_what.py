@@ -70,8 +70,8 @@ act              states                                       nrtwmacbgalo
 /approve steps 1 else                                         -------..---
 👍                proposed drafting                            ...!!!!....!
 👍                else                                         ............
-untick           approved                                     !!!!!!!..!!!
-untick           proposed drafting                            ---!!!!..--!
+untick           approved                                     !!!!!!!!.!!!
+untick           proposed drafting                            ---!!!!-.--!
 untick           else                                         ............
 a comment        asks                                         .........!..
 a comment        else                                         ............
