@@ -126,6 +126,21 @@ def test_a_github_that_stays_broken_ends_the_run_with_words(story: Story) -> Non
     story.ends(Closed, "Ended (failed)", f"The work stands on the branch {branch}", "The change is kept", link)
 
 
+def test_what_was_dropped_by_its_age_cannot_be_retried_and_that_is_said(story: Story) -> None:
+    story.mira.labels()
+    story.plan_is_read()
+    story.control.fault("POST .*/pulls", status=500, times=99)
+    story.mira.says("/approve")
+    story.wait_out()
+    story.control.clear_faults()
+    story.read_status("Ended (failed)")
+    assert story.ledger.prune(story.now() + timedelta(days=1)).artifacts
+    story.mira.says("/retry")
+    story.wait_out()
+    assert story.control.pulls(REPO) == []
+    story.ends(Closed, "Ended (failed)", "it was dropped by its age")
+
+
 # -- the mint -----------------------------------------------------------------------------------------------------
 
 
