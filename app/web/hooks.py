@@ -13,11 +13,11 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
-from app.core.news import Delivery, Ignored, OnIssue
+from app.core.news import Delivery, Ignored, News, OnIssue
 from app.ledger.outcomes import Received
 from app.queue import Owed
 from app.web.body import BodyReader, Gone, Message, NoRoom, Receive, TooLarge, TooSlow
@@ -31,8 +31,6 @@ log = logging.getLogger(__name__)
 
 Send = Callable[[Message], Awaitable[None]]
 Scope = dict[str, Any]
-Take = Callable[..., Received]
-"""Takes a `Delivery` and all the `News` in it, in one transaction."""
 Triggers = Callable[[int, tuple[int, ...]], dict[int, str]]
 Stir = Callable[[OnIssue, datetime], object]
 RingSoon = Callable[[tuple[Owed, ...]], None]
@@ -41,6 +39,12 @@ _SIGNATURE = re.compile(rb"sha256=([0-9a-f]{64})")
 _EVENT = re.compile(rb"[a-z0-9_]{1,100}")
 _GUID = re.compile(rb"[0-9A-Za-z._:-]{1,128}")
 _DECIMAL = re.compile(rb"[0-9]{1,18}")
+
+
+class Take(Protocol):
+    """Takes a delivery and all the news in it, in one transaction."""
+
+    def __call__(self, delivery: Delivery, *news: News) -> Received: ...
 
 
 @dataclass(frozen=True, slots=True)
