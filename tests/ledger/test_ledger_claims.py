@@ -188,8 +188,9 @@ def test_a_hundred_debts_of_one_repository_do_not_stand_before_one_of_another(le
     for number in range(1, 31):
         Told(ledger, a_request(run=f"r-a{number:05}", number=number, repository_id=1)).labelled()
     busy = Told(ledger, a_request(run="r-a00001", number=1, repository_id=1))
-    for number in range(1, 4):
-        busy.deliver(f.CommandUnclear(at=START, written="x", meant=f"/{number}", comment_id=number, person=MIRA))
+    for _ in range(3):
+        id = busy.fresh()
+        busy.deliver(f.CommandUnclear(at=START, written="x", meant=str(id), comment_id=id, person=MIRA))
     Told(ledger, a_request(run="r-b00001", repository_id=2)).labelled()
     owed = {debt.effect_id: debt.run for debt in ledger.debts()}
     turns = [owed[id] for id in ledger.owed(Belt.PUBLISHER, START)]
