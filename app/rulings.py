@@ -11,7 +11,7 @@ from pathlib import Path
 
 from app.core.bounds import read_policy
 from app.core.gate import approvals_needed
-from app.core.guarded import forbidding, guard_of, is_never_touched
+from app.core.guarded import forbidding, guard_of, is_never_touched, people_for, touches_workflows
 from app.core.issue import Person
 from app.core.owners import PLACES, CodeOwners, Owned, owned, read_code_owners
 from app.core.policy import POLICY_PATH, Policy, Who
@@ -146,6 +146,7 @@ def _standing(policy: Policy, path: str) -> str:
     if pattern is not None:
         return f"no plan may touch it (forbidden_paths: {pattern})"
     if is_never_touched(policy, path):
-        return "no plan may touch it, whatever a policy says"
+        lifts = ", unless `workflows` says otherwise" if touches_workflows([path]) else ", whatever a policy says"
+        return f"no plan may touch it{lifts}"
     guard = guard_of(policy, path)
-    return f"protected ({guard}), which takes {policy.protected.approvals}" if guard else "as usual"
+    return f"protected ({guard}), which takes {people_for(policy, [path])}" if guard else "as usual"

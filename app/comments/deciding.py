@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from app.comments.markdown import code, inline
 from app.core.gate import approvals_needed
-from app.core.guarded import guard_of
+from app.core.guarded import guard_of, people_for
 from app.core.policy import Policy
 from app.core.run import Approval, Proposal
 from app.core.standing import takes
@@ -56,7 +56,7 @@ def people(approvals: Sequence[Approval]) -> str:
 
 
 def _because(policy: Policy, proposal: Proposal) -> str:
-    if proposal.paths is None or policy.protected.approvals <= policy.approve.count:
+    if proposal.paths is None or people_for(policy, proposal.paths) <= policy.approve.count:
         return ""
     touched = [(path, guard) for path in proposal.paths if (guard := guard_of(policy, path)) is not None]
     shown = ", ".join(f"{code(path)} ({guard})" for path, guard in touched[:SHOWN])

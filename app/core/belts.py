@@ -54,6 +54,9 @@ class Reach:
     """Permissions used only where the installation has them."""
     where_added: Permissions = field(default_factory=dict)
     """Reading that the App does not ask for by itself, used where an operator has added it to the App."""
+    with_workflows: Permissions = field(default_factory=dict)
+    """Permissions that the App does not ask for by itself either, used only where the approved plan touches workflow
+    files; then the effect is not done without them."""
     model: bool = False
     box: bool = False
 
@@ -86,6 +89,7 @@ REACH: Mapping[EffectKind, Reach] = MappingProxyType(
             Belt.PUBLISHER,
             _only(metadata="read", contents="write", pull_requests="write"),
             needs=Needs.GRANT,
+            with_workflows=_only(workflows="write"),
         ),
     }
 )

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from app.core.digest import MIN_PREFIX, names, short
 from app.core.effects import SourceKind
 from app.core.facts import AuthorityFound, Found
-from app.core.guarded import guarded
+from app.core.guarded import forbidding, guarded, is_never_touched, people_for
 from app.core.issue import Person
 from app.core.owners import Owned, is_owner
 from app.core.paths import shown
@@ -34,7 +34,7 @@ def may_label(found: AuthorityFound) -> Verdict:
 
 
 def may_approve(request: Request, proposal: Proposal, found: AuthorityFound, now: datetime) -> Verdict:
-    """Gate 2, for one person. In this order: person, their word, the offer, the issue, the time.
+    """Gate 2, for one person. In this order: person, their word, the offer, the issue, its paths, the time.
 
     Whether it takes more people than this one is for `missing`.
     """
@@ -48,6 +48,7 @@ def may_approve(request: Request, proposal: Proposal, found: AuthorityFound, now
         _comment_stands(proposal, found),
         _said_after_shown(proposal, policy, found),
         _issue_stands(proposal, found.issue_digest),
+        _paths_may_be_touched(proposal, policy),
         base_stands(found),
         _in_time(proposal.expires_at, now),
     )
@@ -90,8 +91,7 @@ def missing(proposal: Proposal, found: AuthorityFound, given: Sequence[Approval]
 
 def approvals_needed(policy: Policy, paths: Sequence[str] | None) -> int:
     """How many people have to approve a plan that touches these paths; what is not known counts as protected."""
-    takes_more = paths is None or bool(guarded(policy, paths))
-    return max(policy.approve.count, policy.protected.approvals if takes_more else 1)
+    return max(policy.approve.count, people_for(policy, paths))
 
 
 def may_end(request: Request, found: AuthorityFound) -> Verdict:
@@ -192,6 +192,7 @@ def still_approved(
         _comment_stands(proposal, found),
         _said_after_shown(proposal, policy, found),
         _issue_stands(proposal, found.issue_digest),
+        _paths_may_be_touched(proposal, policy),
         _in_time(approval.expires_at, now),
     )
 
@@ -235,10 +236,11 @@ def _why_more(policy: Policy, paths: Sequence[str] | None) -> str:
     if paths is None:
         return ", since it is not known which paths the plan touches"
     touched = guarded(policy, paths)
-    if not touched or policy.protected.approvals <= policy.approve.count:
+    takes = people_for(policy, paths)
+    if not touched or takes <= policy.approve.count:
         return ""
     beside = f" and {len(touched) - 1} more" if len(touched) > 1 else ""
-    return f", since the plan touches {shown(touched[0])}{beside}, which takes {policy.protected.approvals}"
+    return f", since the plan touches {shown(touched[0])}{beside}, which takes {takes}"
 
 
 def _owner_among(part: Owned, given: Sequence[Approval]) -> bool:
@@ -322,6 +324,19 @@ def _issue_stands(proposal: Proposal, issue_digest: str) -> Verdict:
     return Refused(
         "The issue was edited after the plan was made from it.", "`/revise` asks for a plan of the new text."
     )
+
+
+def _paths_may_be_touched(proposal: Proposal, policy: Policy) -> Verdict:
+    """By the policy of this moment, which may be stricter than the one under which the plan was made."""
+    for path in proposal.paths or ():
+        pattern = forbidding(policy, path)
+        if pattern is not None or is_never_touched(policy, path):
+            by = f" (`{pattern}`)" if pattern is not None else ""
+            return Refused(
+                f"The plan touches {shown(path)}, which this repository's policy forbids now{by}.",
+                "`/revise` asks for a plan without it.",
+            )
+    return Allowed()
 
 
 def _in_time(until: datetime, now: datetime) -> Verdict:

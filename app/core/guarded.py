@@ -1,6 +1,6 @@
 """Guarded paths: which a policy forbids, and which take more than one person. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from app.core.paths import Protection, protection_of
@@ -9,6 +9,9 @@ from app.core.policy import Policy
 from app.core.verdict import Refused
 
 BY_POLICY = "policy's protected paths"
+
+WORKFLOW_APPROVALS = 2
+"""How many people at least approve a plan that touches a workflow file, whatever `protected.approvals` says."""
 
 
 def forbidding(policy: Policy, path: str) -> str | None:
@@ -30,6 +33,20 @@ def guard_of(policy: Policy, path: str) -> str | None:
     if protection is not None:
         return str(protection)
     return BY_POLICY if any(_pattern(text).matches(path) for text in policy.protected.paths) else None
+
+
+def touches_workflows(paths: Iterable[str]) -> bool:
+    """True where a workflow file is among the paths: GitHub lets nobody write one without a permission of its own
+    (github-facts 66)."""
+    return any(protection_of(path) is Protection.WORKFLOW for path in paths)
+
+
+def people_for(policy: Policy, paths: Sequence[str] | None) -> int:
+    """How many people the guarded ones among these paths take; 1 where none is. What is not known counts as guarded."""
+    if paths is not None and not guarded(policy, paths):
+        return 1
+    may_be = policy.workflows != "never" if paths is None else touches_workflows(paths)
+    return max(policy.protected.approvals, WORKFLOW_APPROVALS if may_be else 1)
 
 
 def guarded(policy: Policy, paths: Iterable[str]) -> tuple[str, ...]:

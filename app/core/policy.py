@@ -209,7 +209,7 @@ class Policy(_Section):
     """Who may reject and cancel; where nothing is said, who may approve, and the one who set the label."""
     protected: Protecting = Protecting()
     workflows: Literal["never", "second_approver"] = "never"
-    """Whether a plan may touch workflow files, where the operator allows it at all."""
+    """Whether a plan may touch workflow files, where the operator allows it at all; it takes two people at least."""
     checks: Annotated[dict[CheckName, OwnCheck], Field(max_length=40)] = Field(default_factory=dict)
     """Checks of the repository's own, by the name under which plans choose them."""
     setup: Annotated[tuple[CommandWords, ...], Field(max_length=20)] = ()

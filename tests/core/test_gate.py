@@ -112,6 +112,7 @@ def test_a_person_with_write_permission_approves_the_plan_that_stands() -> None:
         ({"plan_comment": Found.HIDDEN}, "hidden"),
         ({"plan_comment": Found.NOT_LOOKED_FOR}, "could not be read"),
         ({"issue_digest": "f" * 64}, "issue was edited"),
+        ({"policy": Policy(forbidden_paths=("src/",))}, "touches src/sizes.py, which this repository's policy forbids"),
         ({"at": NOW + timedelta(days=7)}, "ended"),
     ],
 )
@@ -298,6 +299,20 @@ def test_protected_paths_take_a_second_person_unless_the_policy_says_one() -> No
     sql = Policy(protected=Protecting(paths=("*.sql", "db/")))
     assert "touches a.sql and 1 more, which takes 2" in missing(given(MIRA), ("a.sql", "db/x", "b"), policy=sql)
     assert "not known which paths" in missing(given(MIRA), None)
+
+
+def test_a_workflow_file_takes_two_people_whatever_the_policy_says_and_none_where_it_says_nothing() -> None:
+    opened = Policy(workflows="second_approver", protected=Protecting(approvals=1))
+    paths = ("src/sizes.py", ".GitHub/Workflows/ci.yml")
+    assert missing(given(MIRA), paths, policy=opened) == (
+        "1 more person has to approve, since the plan touches .GitHub/Workflows/ci.yml, which takes 2."
+    )
+    assert missing(given(MIRA, OTTO), paths, policy=opened) == ""
+    assert missing(given(MIRA), TOUCHES_LOCK, policy=opened) == ""
+    assert missing(given(MIRA), None, policy=opened) != ""
+    assert may_approve(found(policy=opened), proposal(paths=paths)) == Allowed()
+    assert "policy forbids now" in str(may_approve(found(), proposal(paths=paths)))
+    assert "policy forbids now" in str(may_approve(found(policy=opened), proposal(paths=(".gitmodules",))))
 
 
 OWNED = (

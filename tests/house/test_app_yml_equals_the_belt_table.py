@@ -44,6 +44,8 @@ def test_only_one_effect_may_write_contents_and_it_needs_a_grant() -> None:
     assert REACH[EffectKind.OPEN_DRAFT].needs.name == "GRANT"
 
 
-def test_no_belt_ever_holds_the_permission_to_change_workflows() -> None:
-    for reach in REACH.values():
+def test_only_opening_a_draft_may_change_workflows_and_only_beside_what_it_always_holds() -> None:
+    for kind, reach in REACH.items():
         assert "workflows" not in {**reach.permissions, **reach.where_granted, **reach.where_added}
+        assert reach.with_workflows == ({"workflows": "write"} if kind is EffectKind.OPEN_DRAFT else {})
+    assert "workflows" not in APP["default_permissions"]

@@ -7,9 +7,9 @@ import pytest
 
 from app.core.belts import Belt
 from app.core.run import Approved, Closed, Proposed, Published
-from tests.fakes.greeting import FILES, PLAN, calls, planned, planning, script
+from tests.fakes.greeting import FILES, PLAN, calls, planned, planning, script, stepping, submitting
 from tests.fakes.household import Furnishing
-from tests.fakes.story import Story
+from tests.fakes.story import REPO, Story
 
 Making = Callable[..., Story]
 POLICY = ".github/countersign.yml"
@@ -106,6 +106,48 @@ def test_a_plan_that_touches_a_protected_path_takes_a_second_person(make_story: 
     story.next_comment("since the plan touches poetry.lock, which takes 2")
     story.max.says("/approve")
     is_called_off(story)
+
+
+CI = ".github/workflows/ci.yml"
+GRANTED = {"contents": "write", "issues": "write", "pull_requests": "write", "members": "read", "workflows": "write"}
+PIN = {"id": 3, "kind": "change", "path": CI, "intent": "Test pushes.", "done_when": "Pushes are tested."}
+
+
+@pytest.mark.needs_userns
+def test_a_workflow_file_is_changed_where_operator_policy_app_and_two_people_let_it(
+    make_story: Making, tmp_path: Path
+) -> None:
+    (tmp_path / "bounds.yml").write_text("workflows: true\n")
+    plan = submitting(steps=[*PLAN["steps"], PIN], budget={"files": 3})
+    edit = ("replace", {"path": CI, "old": "pull_request", "new": "push"})
+    story = make_story(
+        script(plan, stepping(3, edit)),
+        FILES | {CI: "on: pull_request\n", POLICY: "workflows: second_approver\nprotected: {approvals: 1}\n"},
+        furnishing=Furnishing(env={"COUNTERSIGN_BOUNDS": str(tmp_path / "bounds.yml")}),
+    )
+    story.mira.labels()
+    assert f"It takes 2 approvals, each by somebody else, since it touches `{CI}`" in story.plan_is_read()["body"]
+    story.mira.says("/approve")
+    story.next_comment("1 more person has to approve")
+    story.max.says("/approve")
+    story.next_comment("The approval does not stand", "may not write those here", "`workflows: write`")
+    story.control.set_installation_permissions("acme", GRANTED)
+    story.mira.says("/approve")
+    story.next_comment("1 more person has to approve")
+    story.max.says("/approve")
+    assert story.control.branch_files(REPO, story.draft()["head"]["ref"])[CI] == b"on: push\n"
+    story.ends(Published, "Draft pull request")
+
+
+def test_a_policy_that_became_stricter_after_the_plan_was_posted_counts(make_story: Making) -> None:
+    story = ruled(make_story, "{}")
+    story.mira.labels()
+    story.plan_is_read()
+    story.control.push_commit(REPO, "main", {POLICY: "forbidden_paths: [greet.sh]\n"}, as_login="mira")
+    story.mira.says("/approve")
+    story.next_comment("touches greet.sh, which this repository's policy forbids now (`greet.sh`)")
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
 
 
 def test_one_maintainer_can_say_that_one_is_enough_for_protected_paths(make_story: Making) -> None:

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from app.core.belts import REACH, EffectKind, Reach
 from app.core.bounds import NO_BOUNDS, Bounds
+from app.core.guarded import touches_workflows
 from app.core.run import Grant
-from app.core.verdict import Refused
+from app.core.verdict import Allowed, Refused
 from app.ledger.errors import LedgerCorrupt
 from app.ledger.outcomes import EffectView
 from app.ledger.store import Ledger
@@ -19,7 +20,7 @@ from worker.github.reader import Reader
 from worker.github.views import RepositoryRef
 from worker.mint.again import plan_stands, still_approved
 from worker.mint.purse import Caller, Place, Purse
-from worker.mint.rules import OwedRow, permissions, rule, watch_reach
+from worker.mint.rules import OwedRow, may_change_workflows, permissions, rule, watch_reach
 from worker.mint.wire import Cut, Denied, Done, Release, Token, Watch
 
 WATCH_SECONDS = 600.0
@@ -150,6 +151,8 @@ class Mint:
             stands = plan_stands(grant, kept, before)
         except LedgerCorrupt as error:
             stands = Refused(str(error))
+        if isinstance(stands, Allowed) and touches_workflows(grant.proposal.paths or ()):
+            stands = may_change_workflows(self._installed(place))
         if isinstance(stands, Refused):
             return stands
         asking = replace(place, purpose="ask_again")
@@ -182,7 +185,7 @@ class Mint:
 
     def _cut(self, place: Place, reach: Reach) -> tuple[str, CutToken]:
         """A token in the purse, and the id under which it is there."""
-        installed = dict(self._identity.installation(place.repository).permissions) if reach.where_granted else {}
+        installed = self._installed(place) if reach.where_granted else {}
         asked = permissions(reach, installed)
         mint_id = self._purse.begin(place, asked)
         try:
@@ -193,6 +196,10 @@ class Mint:
             raise
         self._purse.keep(mint_id, place, token)
         return mint_id, token
+
+    def _installed(self, place: Place) -> dict[str, str]:
+        """What was granted to the App where this place is."""
+        return dict(self._identity.installation(place.repository).permissions)
 
     def _bot(self, token: CutToken) -> int:
         if not self._bot_user_id:

@@ -1,13 +1,14 @@
 """The mint's rules: a pure look at the ledger's rows before any token is cut."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from app.core.belts import REACH, WATCH, Belt, Needs, Reach, belt_of
 from app.core.effects import Effect
+from app.core.guarded import touches_workflows
 from app.core.owed import still_owed
 from app.core.run import Grant, State, grant_of
-from app.core.verdict import Refused
+from app.core.verdict import Allowed, Refused, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,20 @@ def rule(belt: Belt, fence: int, row: OwedRow | None, state: State, now: datetim
     grant = grant_of(state, now)
     if grant is None:
         return Refused("There is no live approval, so nothing may be written or executed.")
+    if touches_workflows(grant.proposal.paths or ()):
+        reach = replace(reach, permissions={**reach.permissions, **reach.with_workflows})
     return Ruling(reach, grant)
+
+
+def may_change_workflows(installed: dict[str, str]) -> Verdict:
+    """Allowed where this installation lets the App write workflow files (github-facts 66). Asked before a plan that
+    touches some is carried out, so that nothing is made in vain."""
+    if installed.get("workflows") == "write":
+        return Allowed()
+    return Refused(
+        "The plan touches workflow files, and the App may not write those here.",
+        "Give the App the permission `workflows: write` and accept it for this installation; then approve again.",
+    )
 
 
 def permissions(reach: Reach, installed: dict[str, str]) -> dict[str, str]:

@@ -78,7 +78,7 @@ def test_what_a_change_takes_is_explained_path_by_path(repo: Path) -> None:
         "  infra/x: protected (policy's protected paths), which takes 2",
         "  secrets/key: no plan may touch it (forbidden_paths: secrets/)",
         "  poetry.lock: protected (lock file), which takes 2",
-        "  .github/workflows/ci.yml: no plan may touch it, whatever a policy says",
+        "  .github/workflows/ci.yml: no plan may touch it, unless `workflows` says otherwise",
         "  may not approve: it takes",
     ):
         assert line in text, text

@@ -132,8 +132,9 @@ class Desk:
         self.do_with(run, EffectKind.LOOK_UP_AUTHORITY, self.found(run, Purpose.LABEL, SourceKind.LABEL, 0))
         return run
 
-    def propose(self, run: str, author: str = BOT, paths: tuple[str, ...] | None = None) -> str:
-        """A plan stands on the issue; its digest. `paths` are what the ledger says of it, where that is not true."""
+    def propose(self, run: str, author: str = BOT, paths: tuple[str, ...] | None = None, **changes: Any) -> str:
+        """A plan, with these changes, stands on the issue; its digest. `paths` are what the ledger says of it, where
+        that is not true."""
         request = self.view(run).state.request
         self.plan = a_plan(
             run=run,
@@ -141,6 +142,7 @@ class Desk:
             issue_number=request.issue_number,
             issue_digest=request.issue_digest,
             base_commit=self.control.branches(self.repo)["main"],
+            **changes,
         )
         found = digest(self.plan)
         self.ledger.put_plan(run, self.plan)
@@ -206,7 +208,7 @@ class Desk:
     def approve_together(self, run: str, *logins: str) -> None:
         """These people approve, one after another; the ledger says that it took them all."""
         number = self.view(run).state.request.issue_number
-        policy = Policy(approve=Approving(count=len(logins)))
+        policy = Policy(approve=Approving(count=len(logins)), workflows="second_approver")
         for login in logins:
             comment = self.control.comment(self.repo, number, "/approve", login)
             found = self.found(run, Purpose.APPROVE, SourceKind.COMMENT, comment["id"])

@@ -172,6 +172,45 @@ def test_what_the_operator_does_not_let_a_policy_say_does_not_lower_the_bar(desk
     assert "1 more person has to approve" in voided(desk, run, EffectKind.EXECUTE)
 
 
+WORKFLOW = {"id": 1, "kind": "change", "path": ".github/workflows/ci.yml", "intent": "Pin it.", "done_when": "It is."}
+OPENED = "workflows: second_approver\nprotected: {approvals: 1}\n"
+
+
+def touching_workflows(desk: Any, policy: str) -> str:
+    """An operator lets policies open workflow files, this is one, and two people approved a plan for such a file."""
+    site = Site(desk.twin.url, CONNECTIONS, Bounds(workflows=True))
+    desk.mint = Mint(desk.ledger, desk.identity, site, desk.now)
+    rules(desk, policy)
+    run = desk.label()
+    desk.propose(run, steps=[WORKFLOW], protected_paths=[WORKFLOW["path"]])
+    desk.approve_together(run, "mira", "otto")
+    return run
+
+
+def test_a_plan_for_a_workflow_file_gets_the_permission_to_write_it_and_no_other_plan_does(desk):
+    desk.control.set_installation_permissions("acme", WRITE | {"issues": "write", "workflows": "write"})
+    run = touching_workflows(desk, OPENED)
+    assert desk.cut(desk.claim(run, EffectKind.EXECUTE)).permissions == {"metadata": "read", "contents": "read"}
+    desk.ahead = timedelta(seconds=61)
+    desk.build(run)
+    assert desk.cut(desk.claim(run, EffectKind.OPEN_DRAFT)).permissions == WRITE | {"workflows": "write"}
+    other = desk.built()
+    assert desk.cut(desk.claim(other, EffectKind.OPEN_DRAFT)).permissions == WRITE
+
+
+@pytest.mark.parametrize(
+    ("policy", "granted", "words"),
+    [
+        (OPENED, {}, "the App may not write those here"),
+        ("{}", {"workflows": "write"}, "which this repository's policy forbids now"),
+    ],
+    ids=["not granted", "not opened"],
+)
+def test_a_workflow_file_takes_the_permission_and_the_policy_of_now(desk, policy, granted, words):
+    desk.control.set_installation_permissions("acme", WRITE | {"issues": "write"} | granted)
+    assert words in voided(desk, touching_workflows(desk, policy), EffectKind.EXECUTE)
+
+
 def test_a_word_from_before_the_plan_approves_nothing(desk):
     run = desk.label()
     number = desk.view(run).state.request.issue_number
