@@ -137,3 +137,12 @@ def test_an_amendment_can_be_amended() -> None:
     second = made(made(plan(), steps=[further(3)]), steps=[further(4, "c.py")])
     assert second.version == 3 and second.amends is not None
     assert second.amends.plan == digest(made(plan(), steps=[further(3)]))
+
+
+def test_what_further_checks_take_to_prepare_comes_behind_what_was_approved() -> None:
+    before = plan(setup=[["npm", "ci"]], hosts=["a.example:443"])
+    after = made(before, checks=[CHECK], setup=[["npm", "ci"], ["go", "mod", "download"]], hosts=["b.example:443"])
+    assert added(before, after).setup == (("go", "mod", "download"),)
+    other = after.model_copy(update={"setup": (("go", "mod", "download"), ("npm", "ci"))})
+    with pytest.raises(ValueError, match="more than an amendment may"):
+        added(before, other)

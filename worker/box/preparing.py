@@ -1,6 +1,7 @@
 """Preparing: what the checks of a tree need beside the tree, by kind; made by commands in the box alone."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
@@ -9,9 +10,11 @@ from app.core.clients import client_of
 from app.core.verdict import Refused
 from worker.box.clients import registries_of
 from worker.box.command import Runs
+from worker.box.egress.rules import read_host
 from worker.box.environment import PYTHON, CannotPrepare, CheckEnvironment, EnvironmentUnavailable, Workshop
 from worker.box.found_setup import FOUND_KINDS, find_set_up
 from worker.box.keeping import keep_within
+from worker.box.provision import ANEW, Provisions
 from worker.box.setting_up import KIND as SETUP_KIND
 from worker.box.setting_up import SetUp, set_up
 from worker.box.tool import ToolFailure, run_tool
@@ -65,6 +68,46 @@ def of_this_machine(box: Runs, workshop: Workshop, scope: str) -> How:
         if lacking:
             return EnvironmentUnavailable(lacking, "")
         return SetUp(found.commands, known.hosts, box, scope, known.variables, found=found, beside=known.beside)
+
+    return how
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """The set-up commands of an approved plan, and what its base takes to prepare, compared with each other before."""
+
+    setup: tuple[tuple[str, ...], ...]
+    known: Provisions
+    box: Runs
+    scope: str
+    wanted: Callable[[], bool] = lambda: True
+
+
+def of_approved(approved: Approved) -> How:
+    """The set-ups that the plan names. What a changed tree asks for, the same client brings from the same hosts; for
+    another client, and for a kind that the plan does not name, nobody approved anything."""
+
+    def how(kind: str, tree: Path) -> SetUp | EnvironmentUnavailable | Refused:
+        provision = approved.known.by_kind.get(kind)
+        if provision is None or not set(provision.commands) <= set(approved.setup):
+            return Refused(f"The approved plan names no set-up for what the checks need now ({kind}).", ANEW)
+        if provision.lacking:
+            return EnvironmentUnavailable(provision.lacking, "")
+        found = None if kind == SETUP_KIND else find_set_up(kind, tree)
+        commands = found.commands if found else provision.commands
+        now, then = client_of(commands[0]), client_of(provision.commands[0])
+        if now != then:
+            return Refused(f"After the change {now} is to be asked, and the approved plan names {then}.", ANEW)
+        return SetUp(
+            commands,
+            frozenset(map(read_host, provision.hosts)),
+            approved.box,
+            approved.scope,
+            provision.registries.variables,
+            approved.wanted,
+            found=found,
+            beside=provision.registries.beside,
+        )
 
     return how
 

@@ -19,6 +19,7 @@ from worker.box.environment import CannotPrepare, Workshop
 from worker.box.found_setup import FOUND_KINDS, find_set_up
 from worker.box.setting_up import KIND as SETUP_KIND
 
+ANEW = "Ask for a plan anew."
 _LONGEST = 600
 
 Commands = tuple[tuple[str, ...], ...]

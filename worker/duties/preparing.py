@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from app.core.clients import client_of
 from app.core.plan import Plan
 from app.core.policy import Policy
 from app.core.span import SpanKind
@@ -13,18 +12,14 @@ from worker.belts.proving import Prepare
 from worker.box.box import BoxSettings, open_box
 from worker.box.checks import NamedCheck
 from worker.box.command import BoxUnavailable, Runs
-from worker.box.egress.rules import TLS_PORT, read_host
+from worker.box.egress.rules import TLS_PORT
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable, Workshop, registry_variables
-from worker.box.found_setup import find_set_up
 from worker.box.limits import GIB
-from worker.box.preparing import How, Prepared, of_this_machine, prepare
-from worker.box.provision import Provisions, provisions_of
-from worker.box.setting_up import KIND as SETUP_KIND
+from worker.box.preparing import Approved, How, Prepared, of_approved, of_this_machine, prepare
+from worker.box.provision import ANEW, Provisions, provisions_of
 from worker.box.setting_up import SetUp
 from worker.evidence.trace import Trace
 from worker.shop import Shop
-
-ANEW = "Ask for a plan anew."
 
 
 def workshop_of(shop: Shop) -> Workshop:
@@ -119,32 +114,9 @@ def setting_up(shop: Shop, carried: Carried) -> How | Refused:
     wrong = differing(carried.plan, carried.checks, carried.known)
     if wrong is not None:
         return wrong
-    scope = _scope(shop, carried.plan.repository_id)
-
-    def how(kind: str, tree: Path) -> SetUp | EnvironmentUnavailable | Refused:
-        provision = carried.known.by_kind.get(kind)
-        if provision is None or not set(provision.commands) <= set(carried.plan.setup or ()):
-            return Refused(f"The approved plan names no set-up for what the checks need now ({kind}).", ANEW)
-        if provision.lacking:
-            return EnvironmentUnavailable(provision.lacking, "")
-        found = None if kind == SETUP_KIND else find_set_up(kind, tree)
-        commands = found.commands if found else provision.commands
-        now, then = client_of(commands[0]), client_of(provision.commands[0])
-        if now != then:
-            # What a change asks for, the same client brings from the same hosts; another one nobody approved.
-            return Refused(f"After the change {now} is to be asked, and the approved plan names {then}.", ANEW)
-        return SetUp(
-            commands,
-            frozenset(map(read_host, provision.hosts)),
-            carried.box,
-            scope,
-            provision.registries.variables,
-            carried.wanted,
-            found=found,
-            beside=provision.registries.beside,
-        )
-
-    return how
+    plan = carried.plan
+    scope = _scope(shop, plan.repository_id)
+    return of_approved(Approved(plan.setup or (), carried.known, carried.box, scope, carried.wanted))
 
 
 def differing(plan: Plan, checks: Iterable[NamedCheck], known: Provisions) -> Refused | None:

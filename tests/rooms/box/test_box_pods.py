@@ -12,11 +12,13 @@ import yaml
 from app.settings import SettingsWrong
 from tests.fakes.kubernetes import Kubernetes, Weakness, expanded, serving, status
 from worker.box.command import BoxUnavailable, Command, Ended, Profile, Ran
+from worker.box.environment import EnvironmentUnavailable, Workshop
 from worker.box.pods.cluster import Talk
 from worker.box.pods.job import LABEL, Placed, job_of
 from worker.box.pods.keeper import PodBox
 from worker.box.pods.probe import open_pods, prove_pods
 from worker.box.profiles import limits_of
+from worker.box.setting_up import SetUp, set_up
 from worker.box_terms import Cluster, box_terms
 from worker.up import HOLDS
 
@@ -253,6 +255,9 @@ def test_what_a_pod_cannot_do_is_refused_before_anything_is_made(
 ) -> None:
     for profile in (Profile.INSTALL, Profile.WRITE):
         assert isinstance(pods.run(tree, Command(("true",), 5, profile)), BoxUnavailable)
+    how = SetUp((("npm", "ci"),), frozenset(), pods, "a repository")
+    never = set_up(tree, how, Workshop(tree.parent / "cache"))
+    assert isinstance(never, EnvironmentUnavailable) and "in pods" in never.reason and not never.passing
     with pytest.raises(ValueError, match="not a directory"):
         pods.run(tree / "nowhere", Command(("true",), 5, Profile.READ))
     assert kubernetes.removed == []

@@ -13,8 +13,10 @@ from app.core.policy import Policy
 from app.core.verdict import Refused
 from tests.fakes.plans import plan
 from worker.box.checks import NamedCheck, checks_of
-from worker.box.environment import Workshop
-from worker.box.provision import Provisions, provisions_of
+from worker.box.environment import EnvironmentUnavailable, Workshop
+from worker.box.preparing import Approved, of_approved
+from worker.box.provision import Provision, Provisions, provisions_of
+from worker.box.setting_up import SetUp
 from worker.duties.preparing import differing
 
 A, B = "a.example.test:443", "b.example.test:443"
@@ -98,3 +100,25 @@ def test_a_plan_is_carried_out_only_where_files_and_registries_say_what_its_appr
 
 def replace_setup(approved: Plan, setup: Any) -> Plan:
     return approved.model_copy(update={"setup": setup})
+
+
+def test_a_changed_tree_asks_the_approved_client_for_more_and_no_other_one(tree: Path) -> None:
+    found: Provisions = known(tree)
+    nowhere: Any = None
+
+    def how(setup: Any, provisions: Provisions) -> Any:
+        return of_approved(Approved(setup, provisions, nowhere, "a repository"))
+
+    approved = found.needed([NPM], ()).setup
+    (tree / "package-lock.json").write_text("{}")
+    made = how(approved, found)("node", tree)
+    assert isinstance(made, SetUp) and made.commands[0][:2] == ("npm", "ci") and set(map(str, made.hosts)) == {B}
+    for kind, setup, provisions, words in (
+        ("python", approved, found, "no set-up for what the checks need now (python)"),
+        ("go", approved, found, "no set-up for what the checks need now (go)"),
+        ("node", (("pnpm", "ci"),), Provisions({"node": Provision((("pnpm", "ci"),), (B,))}), "After the change npm"),
+    ):
+        refused = how(setup, provisions)(kind, tree)
+        assert isinstance(refused, Refused) and words in refused.reason and refused.remedy
+    lacking = how(approved, Provisions({"node": Provision(lacking="None to be had.")}))("node", tree)
+    assert isinstance(lacking, EnvironmentUnavailable) and lacking.reason == "None to be had."
