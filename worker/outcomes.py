@@ -45,6 +45,11 @@ class Held(Wait):
 
 
 @dataclass(frozen=True)
+class Limited(Wait):
+    """A limit of GitHub's was met, which is one for all work of the installation: all of it waits."""
+
+
+@dataclass(frozen=True)
 class Retry:
     """Something failed: tried again, a bounded number of times. `branch` holds what was done before it did."""
 
@@ -133,7 +138,7 @@ def _of_github(error: GitHubError) -> Outcome:
     words = f"{error.reason} {error.remedy}"
     match error:
         case RateLimited():
-            return Wait(error.retry_after, error.reason, error.branch)
+            return Limited(error.retry_after, error.reason, error.branch)
         case Suspended():
             return Wait(SUSPENDED_SECONDS, error.reason, error.branch)
         case Locked():

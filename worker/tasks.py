@@ -14,7 +14,7 @@ from app.core.span import SpanKind
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim, Recorded
 from worker.evidence.trace import Trace
-from worker.outcomes import Abandon, Drop, Held, Outcome, Retry, Void, Wait, outcome_of
+from worker.outcomes import Abandon, Drop, Held, Limited, Outcome, Retry, Void, Wait, outcome_of
 from worker.rereading import Rereading
 from worker.shop import Done, Shop
 from worker.watchdog import look_around
@@ -116,6 +116,8 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
             # The plan is kept for as long as its approval stands; its expiry ends the waiting.
             _hold(shop, claim, decided)
             shop.ledger.postpone(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
+        case Limited(seconds, reason) if claim.postponements < MOST_WAITS:
+            shop.ledger.park(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
         case Wait(seconds, reason) if claim.postponements < MOST_WAITS:
             shop.ledger.postpone(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
         case Retry(reason) if claim.attempts - claim.postponements < MOST_FAULTS:

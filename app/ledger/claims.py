@@ -13,6 +13,7 @@ from app.core.owed import still_owed
 from app.core.verdict import Refused, Verdict
 from app.ledger.engine import OnDatabase
 from app.ledger.folding import Living, facts_of, folded, locked, taken
+from app.ledger.limits import held_up, pause
 from app.ledger.outcomes import Claim, DebtView, Recorded
 from app.ledger.schema import effects, runs
 from app.ledger.written import effect_read
@@ -28,7 +29,8 @@ class Claims(OnDatabase):
         """Takes the effect for `lease`: nobody else can until then.
 
         Refused where it is settled, not due, held, or another belt's. Where the run needs it no longer it is
-        settled with that reason, and refused.
+        settled with that reason, and refused. Where its installation is at a limit of GitHub's it is put off until
+        that is over, which is no attempt.
         """
 
         def work(connection: Connection) -> Claim | Refused:
@@ -43,6 +45,10 @@ class Claims(OnDatabase):
             if isinstance(verdict, Refused):
                 _settled(connection, effect_id, f"not done: {verdict}", now)
                 return verdict
+            wait = held_up(self._database, connection, living.state.request.installation_id, effect.kind, now)
+            if wait is not None:
+                connection.execute(update(effects).where(effects.c.id == effect_id).values(**_waiting(*wait, now)))
+                return Refused(wait[1])
             claim = Claim(
                 effect_id=effect_id,
                 run=living.id,
@@ -122,21 +128,16 @@ class Claims(OnDatabase):
 
     def postpone(self, claim: Claim, until: datetime, reason: str, now: datetime) -> Refused | None:
         """Gives the effect back, not to be claimed before `until`; `reason` says what it waits for."""
+        return self._database.writing(lambda connection: _postponed(connection, claim, (until, reason), now))
+
+    def park(self, claim: Claim, until: datetime, reason: str, now: datetime) -> Refused | None:
+        """As `postpone` at a limit of GitHub's, which is the whole installation's (github-facts 163, 165): no worker
+        claims any of its effects before `until`."""
 
         def work(connection: Connection) -> Refused | None:
-            later = (
-                update(effects)
-                .where(_held_by(claim))
-                .values(
-                    available_at=until,
-                    # The old number must not settle what was given back.
-                    fence=effects.c.fence + 1,
-                    postponements=effects.c.postponements + 1,
-                    lease_until=None,
-                    outcome=f"waits since {now:%Y-%m-%d %H:%M:%S} UTC: {reason}",
-                )
-            )
-            return None if connection.execute(later).rowcount else SURPASSED
+            refused = _postponed(connection, claim, (until, reason), now)
+            pause(self._database, connection, claim.state.request.installation_id, until, reason)
+            return refused
 
         return self._database.writing(work)
 
@@ -209,6 +210,25 @@ class Claims(OnDatabase):
             return None
         row = connection.execute(select(effects).where(effects.c.id == effect_id).with_for_update()).one()
         return living, row
+
+
+def _waiting(until: datetime, reason: str, now: datetime) -> dict[str, Any]:
+    return {"available_at": until, "outcome": f"waits since {now:%Y-%m-%d %H:%M:%S} UTC: {reason}"}
+
+
+def _postponed(connection: Connection, claim: Claim, wait: tuple[datetime, str], now: datetime) -> Refused | None:
+    later = (
+        update(effects)
+        .where(_held_by(claim))
+        .values(
+            # The old number must not settle what was given back.
+            fence=effects.c.fence + 1,
+            postponements=effects.c.postponements + 1,
+            lease_until=None,
+            **_waiting(*wait, now),
+        )
+    )
+    return None if connection.execute(later).rowcount else SURPASSED
 
 
 def _held_by(claim: Claim) -> ColumnElement[bool]:

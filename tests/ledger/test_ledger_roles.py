@@ -119,6 +119,9 @@ def test_nobody_records_what_is_another_s_nor_changes_a_fact_nor_reads_the_marke
         assert not _may(ledger, "UPDATE plans SET body = ''"), process
         assert _may(ledger, "SELECT secret FROM keys") == (process == "publisher")
         assert _may(ledger, "UPDATE mints SET refused = true") == (process == MINT)
+        for name in ("limit 42", "deliveries"):
+            row = f"INSERT INTO rounds VALUES ('{name}', now(), '{{}}', 0, '')"
+            assert _may(ledger, row + " ON CONFLICT DO NOTHING") == (name == "limit 42" or process in (WEB, MINT))
 
 
 def test_what_a_role_may_not_do_is_said_and_leaves_nothing(ledgers: Ledgers) -> None:

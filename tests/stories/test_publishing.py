@@ -9,6 +9,7 @@ import pytest
 
 from app.core.belts import Belt
 from app.core.run import Closed, Proposed, Published
+from app.ledger.limits import LIMIT
 from tests.fakes.greeting import FILES, GREET, PLAN, script, submitting
 from tests.fakes.story import REPO, Story
 from worker.belts.landing import branch_name
@@ -192,6 +193,8 @@ def test_a_limit_met_while_posting_delays_the_plan_and_costs_no_second_planning(
     story.control.fault("POST .*/issues/1/comments", status=403, body=SECONDARY, times=4)
     story.mira.labels()
     asked = len(story.model.requests)
+    paused = story.ledger.due_at(f"{LIMIT}{story.state().request.installation_id}")
+    assert paused is not None and paused > story.now()
     story.wait_out()
     assert len(story.model.requests) == asked
     story.plan_is_read()
