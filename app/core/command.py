@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from app.core.unseen import without_unseen
 from app.core.verb import BEHIND, Behind, Verb
@@ -47,21 +48,38 @@ class NoCommand:
 
 Reading = Command | Misspelt | Several | NoCommand
 
-_HIDDEN = re.compile(r"<!--.*?-->", re.DOTALL)
+_WROTE = "wrote|schrieb|a écrit|escribió|ha scritto|написал|schreef|skrev|napisał|escreveu|kirjoitti|yazdı"
 _REPLY_HEAD = re.compile(
-    r"^(?:.{3,200}\b(?:wrote|schrieb|a écrit|escribió|ha scritto|написал)\b.{0,120}:"
-    r"|-{2,}\s*original message\s*-{2,}|_{10,})\s*$",
+    rf"^(?:.{{3,200}}\b(?:{_WROTE})\b.{{0,120}}:|-{{2,}}\s*original message\s*-{{2,}}"
+    r"|-{4,}\s*[^\W\d_][^-]{5,60}-{4,}|begin forwarded message:)\s*$",
     re.IGNORECASE,
 )
-_MAIL_FIELD = re.compile(r"^\W{0,2}(?:from|von|de):\W{0,2}\s", re.IGNORECASE)
-_HTML_TAG = re.compile(r"<(/?)([a-z][a-z0-9-]*)\b[^>]*?(/?)>", re.IGNORECASE)
+_ADDRESSED = re.compile(r"<[^<>\s]{1,200}@[^<>\s]{1,200}>.{0,60}[:\uff1a]\s*$")
+"""The end of such a head in whatever language: an address in its brackets, and a colon; a date stands before it."""
+_MAIL_FIELD = re.compile(
+    r"^\W{0,2}(?:from|von|de|da|van|från|fra|od|от|差出人|发件人|寄件者)\s?[:\uff1a]\W{0,2}\s", re.IGNORECASE
+)
+_HTML = re.compile(
+    r"""
+    <!--(?:-?>|.*?(?:--!?>|(?P<open_comment>\Z)))
+    |<(?P<close>/?)(?P<name>[a-z][^\s/>]*+)
+     (?:[\s/]|[^\s/>][^\s/>=]*+(?:\s*+=\s*+(?:"[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)|[^\s>"'][^\s>]*+)?+)?+)*+>
+    |<[!?/][^>]*+>
+    |(?P<open_tag><[a-z!?/].*)
+    """,
+    re.IGNORECASE | re.DOTALL | re.VERBOSE,
+)
+"""Comments and tags as a browser tells them apart: a `>` within an attribute's quotes ends nothing."""
+_UNENDED = ""
+"""Stands for a comment or tag without an end, which takes in all that follows."""
 _VOID = frozenset({"br", "hr", "img", "input", "wbr"})
 _QUOTING = frozenset(
     {"blockquote", "code", "del", "details", "div", "dl", "kbd", "li", "ol", "pre", "q", "s", "samp", "strike"}
     | {"summary", "table", "td", "th", "tr", "tt", "ul"}
 )
 """What GitHub lets stand amid a sentence's words, and what makes the paragraphs after it a quotation, code or aside."""
-_MARKDOWN = MarkdownIt("commonmark", {"html": True})
+# What looks like a link's definition may be a footnote's on GitHub, and then the next line is a part of it.
+_MARKDOWN = MarkdownIt("commonmark", {"html": True}).disable("reference")
 _VERBS = {verb.value: verb for verb in Verb}
 _COMMAND = re.compile(r"^/([A-Za-z][A-Za-z-]{1,30})([.!?,;:]*)(?:[ \t]+(.*))?$")
 _FREE = "|".join(verb for verb, behind in BEHIND.items() if behind in (Behind.WORDS, Behind.MAYBE_WORDS))
@@ -82,9 +100,15 @@ def read(text: str) -> Reading:
     commands = list(dict.fromkeys(reading for reading in found if isinstance(reading, Command)))
     if len(commands) > 1:
         return Several(tuple(f"/{one.verb} {one.argument}".rstrip()[:80] for one in commands))
+    misspelt = [reading for reading in found if isinstance(reading, Misspelt)]
     if commands:
-        return commands[0]
-    return next((reading for reading in found if isinstance(reading, Misspelt)), NoCommand())
+        # Whoever meant two things, or made a condition, is asked, however the other is spelt.
+        other = next((one for one in misspelt if one.meant is not commands[0].verb), None)
+        if other is not None:
+            return Several((f"/{commands[0].verb}", f"/{other.meant}"))
+    if misspelt:
+        return misspelt[0]
+    return commands[0] if commands else NoCommand()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,23 +126,45 @@ def _paragraphs(text: str) -> list[_Said]:
     somebody else's.
     """
     paragraphs: list[_Said] = []
-    inside, heading = 0, ""
+    inside: tuple[str, ...] = ()
+    heading = ""
     for token in _MARKDOWN.parse(_visible(text)):
+        if token.type == "hr" and token.markup.startswith("_" * 10):
+            break
         if token.type == "html_block":
-            inside = _inside(inside, _HIDDEN.sub("", token.content))
+            inside = _inside(inside, token.content)
         if token.type in ("heading_open", "paragraph_open"):
             heading = token.markup
         if token.type != "inline" or token.level != 1:
             continue
-        spoken = [line.strip() for line in _HIDDEN.sub("", token.content).split("\n") if line.strip()]
-        if any(_REPLY_HEAD.match(line) or _MAIL_FIELD.match(line) for line in spoken):
+        children = token.children or []
+        spoken = _without_comments(token.content, children)
+        if _is_head_of_mail(spoken):
             break
-        if inside == 0 and spoken:
+        if not inside and spoken:
             paragraphs.append(_Said(spoken, _headed(spoken, heading) if heading else None))
-        for child in token.children or ():
+        for child in children:
             if child.type == "html_inline":
                 inside = _inside(inside, child.content, _QUOTING)
+            elif child.type == "text" and "<!--" in child.content:
+                # It is shown, since it is no comment without its end; whoever wrote it meant to hide what follows.
+                inside = (*inside, _UNENDED)
     return paragraphs
+
+
+def _without_comments(content: str, children: Sequence[Token]) -> list[str]:
+    """The lines of a paragraph that say something."""
+    for child in children:
+        if child.type == "html_inline" and child.content.startswith("<!--"):
+            content = content.replace(child.content, "", 1)
+    return [line.strip() for line in content.split("\n") if line.strip()]
+
+
+def _is_head_of_mail(lines: list[str]) -> bool:
+    if any(_REPLY_HEAD.match(line) or _MAIL_FIELD.match(line) for line in lines):
+        return True
+    whole = " ".join(lines[-3:])[-600:]
+    return any(map(str.isdigit, whole)) and _ADDRESSED.search(whole.replace("< ", "<")) is not None
 
 
 def _read_said(said: _Said) -> Sequence[Command | Misspelt]:
@@ -150,13 +196,20 @@ def _spoken(lines: list[str]) -> list[Command | Misspelt]:
     return [Misspelt(whole[:80], verb) for verb in meant]
 
 
-def _inside(depth: int, html: str, counted: frozenset[str] | None = None) -> int:
-    """In how many elements one stands behind this HTML. An end without its beginning ends nothing."""
-    for close, tag, _own in _HTML_TAG.findall(html):
-        name = tag.lower()
-        if name not in _VOID and (counted is None or name in counted):
-            depth = max(0, depth - 1) if close else depth + 1
-    return depth
+def _inside(elements: tuple[str, ...], html: str, counted: frozenset[str] | None = None) -> tuple[str, ...]:
+    """In which elements one stands behind this HTML. An end without its own beginning ends nothing."""
+    stack = list(elements)
+    for match in _HTML.finditer(html):
+        name = (match["name"] or "").lower()
+        if match["open_comment"] is not None or match["open_tag"] is not None:
+            stack.append(_UNENDED)
+        elif not name or name in _VOID or (counted is not None and name not in counted):
+            continue
+        elif not match["close"]:
+            stack.append(name)
+        elif name in stack:
+            del stack[len(stack) - 1 - stack[::-1].index(name)]
+    return tuple(stack)
 
 
 def _visible(text: str) -> str:

@@ -54,6 +54,15 @@ def test_an_approval_alone_on_a_line_is_a_command(text: str) -> None:
         "<details><summary>x</summary>\n\n/approve\n\n</details>",
         "From: theo\nSent: Tuesday\nTo: mira\nSubject: Re: plan\n\n/approve",
         "Am 3. März 2026 schrieb theo <theo@example.org>:\n\n/approve",
+        "Am 3. März 2026 um 10:12 schrieb theo <\ntheo@example.org>:\n\n/approve",
+        "2026年3月3日(火) 10:12 theo <theo@example.org>:\n\n/approve",
+        "theo <theo@example.org> 于2026年3月3日写道\uff1a\n\n/approve",
+        "Den 3 mars skrev theo:\n\n/approve",
+        "De : theo\nEnvoyé : mardi\n\n/approve",
+        "---------- Forwarded message ---------\n\n/approve",
+        "-----Ursprüngliche Nachricht-----\n\n/approve",
+        "_____________\n\n/approve",
+        "hi <!-- not yet\n\n/approve\n\n-->",
         "a `code\n/approve\nspan`",
         "a```\n/approve\n```",
         "approve",
@@ -162,6 +171,13 @@ def test_a_command_amid_other_words_is_none_and_its_writer_is_told(text: str, wr
         "<blockquote/>\n\n/approve\n\n</blockquote>",
         "mira said <blockquote>\n\n/approve\n\n</blockquote>",
         "see <DETAILS> below\n\n/approve\n\n</DETAILS>",
+        "<details></p>\n\n/approve\n\n</details>",
+        '<blockquote><a title="></a></blockquote>">\n\n/approve\n\n</blockquote>',
+        '<blockquote><b x=a" y="></blockquote>"></b>\n\n/approve',
+        '<div><i t="<!--"><blockquote><i t="-->"></i></i></div>\n\n/approve',
+        "<blockquote>\n<!-- </blockquote>\n\n-->\n\n/approve",
+        "<blockquote><!a </blockquote>\n\n/approve",
+        '<div></div><b title="\n\n/approve\n\n">',
     ],
 )
 def test_html_that_does_not_balance_lets_no_quotation_speak(text: str) -> None:
@@ -169,8 +185,34 @@ def test_html_that_does_not_balance_lets_no_quotation_speak(text: str) -> None:
 
 
 def test_html_that_quotes_nothing_does_not_keep_what_follows_from_being_heard() -> None:
-    for before in ("A `Vec` is a Vec<String> here", "one<br>two", "<blockquote>old</blockquote>", "H<sub>2</sub>O"):
+    for before in (
+        "A `Vec` is a Vec<String> here",
+        "one<br>two",
+        "<blockquote>old</blockquote>",
+        "H<sub>2</sub>O",
+        "<p align=center><img src='x>y' alt=\"a\"></p>",
+        "`<!--` hides what follows",
+        "I asked <theo@example.org> and these are his words:",
+        "[1]: https://example.org",
+    ):
         assert read(f"{before}\n\n/approve") == Command(Verb.APPROVE), before
+
+
+def test_a_near_miss_beside_a_command_is_asked_about_before_anything_is_followed() -> None:
+    assert read("/approve\n\n/reject.") == Several(("/approve", "/reject"))
+    assert read("/approve\n\n/approve if the tests pass") == Misspelt("/approve if the tests pass", Verb.APPROVE)
+    assert read("/approve `<!--` if it is good `-->`") == Misspelt("/approve `<!--` if it is good `-->`", Verb.APPROVE)
+
+
+def test_what_a_footnote_says_is_no_command() -> None:
+    """GitHub has footnotes; what is read here as the definition of a link would take its first line away."""
+    for text in ("[^1]: see\n/approve", "[^1]:\n/approve"):
+        assert isinstance(read(text), Misspelt), text
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<!--", '<a ="', "<b>", "</b>", "<a@", "<!-- a -->"])
+def test_html_without_end_is_read_in_one_pass(piece: str) -> None:
+    assert read(f"<div>{piece * 9_000}\n\n/approve") == NoCommand()
 
 
 def test_the_same_command_twice_is_one() -> None:
