@@ -12,6 +12,7 @@ from app.core.facts import ApprovalVoided, ExecutionHeld, Expired, Fact
 from app.core.run import Approved, Built
 from app.core.span import SpanKind
 from app.core.verdict import Refused
+from app.ledger.errors import LedgerNewer
 from app.ledger.outcomes import Claim, Recorded
 from worker.evidence.trace import Trace
 from worker.outcomes import Abandon, Drop, Held, Limited, Outcome, Retry, Void, Wait, outcome_of
@@ -92,7 +93,11 @@ class _Owed:
 
 def _expire(shop: Shop) -> None:
     for run in shop.ledger.due_to_expire(shop.clock()):
-        recorded = shop.ledger.record(run, Expired(at=shop.clock()))
+        try:
+            recorded = shop.ledger.record(run, Expired(at=shop.clock()))
+        except LedgerNewer:
+            _LOG.warning("run %s is left to a newer version", run)
+            continue
         if isinstance(recorded, Recorded):
             shop.doorbell.ring(recorded.rings)
 

@@ -1,16 +1,24 @@
 """The watchdog: what a run waits for and does not make progress is said on its issue, and ended after a bound."""
 
+import logging
 from datetime import datetime
 
 from app.core.stalling import PATIENCE, Debt, stall_of
+from app.ledger.errors import LedgerNewer
 from app.ledger.outcomes import EffectView, Recorded
 from worker.shop import Shop
+
+_LOG = logging.getLogger(__name__)
 
 
 def look_around(shop: Shop, at: datetime) -> None:
     """Every run that waits for us without progress has been told so, once for each way of waiting."""
     for run in shop.ledger.at_work_since(at - PATIENCE):
-        view = shop.ledger.run(run)
+        try:
+            view = shop.ledger.run(run)
+        except LedgerNewer:
+            _LOG.warning("run %s is left to a newer version", run)
+            continue
         if view is None:
             continue
         debts = [_debt(one) for one in view.effects if one.settled_at is None]

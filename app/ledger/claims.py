@@ -1,5 +1,6 @@
 """Effects are claimed under a lease with a fencing number, and settled once."""
 
+import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -12,11 +13,14 @@ from app.core.facts import EffectAbandoned, Fact
 from app.core.owed import still_owed
 from app.core.verdict import Refused, Verdict
 from app.ledger.engine import OnDatabase
+from app.ledger.errors import LedgerNewer
 from app.ledger.folding import Living, facts_of, folded, locked, taken
 from app.ledger.limits import held_up, pause
 from app.ledger.outcomes import Claim, DebtView, Recorded
 from app.ledger.schema import effects, runs
 from app.ledger.written import effect_read
+
+_LOG = logging.getLogger(__name__)
 
 SURPASSED = Refused("Somebody else holds this effect now, or it is settled.")
 """The answer to a holder whose fencing number is no longer the newest."""
@@ -30,7 +34,7 @@ class Claims(OnDatabase):
 
         Refused where it is settled, not due, held, or another belt's. Where the run needs it no longer it is
         settled with that reason, and refused. Where its installation is at a limit of GitHub's it is put off until
-        that is over, which is no attempt.
+        that is over, which is no attempt. What a newer version wrote is refused and stays as it is.
         """
 
         def work(connection: Connection) -> Claim | Refused:
@@ -63,7 +67,11 @@ class Claims(OnDatabase):
             connection.execute(update(effects).where(effects.c.id == effect_id).values(**held))
             return claim
 
-        return self._database.writing(work)
+        try:
+            return self._database.writing(work)
+        except LedgerNewer as newer:
+            _LOG.warning("effect %s is left to a newer version", effect_id)
+            return Refused(str(newer))
 
     def renew(self, claim: Claim, now: datetime, lease: timedelta) -> Claim | Refused:
         """Holds the effect for `lease` from now on; refused once somebody else has it."""

@@ -9,6 +9,10 @@ class LedgerBehind(LedgerError):
     """The schema is not the one that this version works with."""
 
 
+class LedgerNewer(LedgerError):
+    """A newer version wrote something of which this one knows nothing: it is left to that one."""
+
+
 class LedgerUnreachable(LedgerError):
     """The database does not answer, or stayed locked; nothing was recorded."""
 

@@ -3,13 +3,17 @@
 import json
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import BigInteger, DateTime, Dialect, Integer, Text
 from sqlalchemy.types import TypeDecorator
 
 from app.core.effects import EFFECTS, Effect
 from app.core.facts import FACTS, Fact
+from app.ledger.errors import LedgerNewer
+
+_Part = TypeVar("_Part")
 
 _UNSAFE = re.compile("[\\\\\x00\ud800-\udfff]")
 _ESCAPED = re.compile(r"\\u([0-9a-f]{4})")
@@ -67,8 +71,8 @@ def fact_written(fact: Fact) -> str:
 
 
 def fact_read(text: str) -> Fact:
-    """The fact that was written; equal to it."""
-    return FACTS.validate_python(json.loads(text))
+    """The fact that was written; equal to it. Raises `LedgerNewer` for a kind that this version does not know."""
+    return _read(FACTS, text)
 
 
 def effect_written(effect: Effect) -> str:
@@ -77,5 +81,15 @@ def effect_written(effect: Effect) -> str:
 
 
 def effect_read(text: str) -> Effect:
-    """The effect that was written; equal to it."""
-    return EFFECTS.validate_python(json.loads(text))
+    """The effect that was written; equal to it. Raises `LedgerNewer` as `fact_read` does."""
+    return _read(EFFECTS, text)
+
+
+def _read(kinds: TypeAdapter[_Part], text: str) -> _Part:
+    try:
+        return kinds.validate_python(json.loads(text))
+    except ValidationError as error:
+        # While versions run side by side, kinds and their parts come to be known to the newer one first.
+        if all(one["type"] in ("union_tag_invalid", "extra_forbidden") for one in error.errors(include_url=False)):
+            raise LedgerNewer("A newer version recorded something here, and this one leaves it alone.") from error
+        raise

@@ -3,9 +3,11 @@
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import text
 
 from app.core.belts import Belt
 from app.core.run import Closed, Published
+from app.core.stalling import PATIENCE
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim, DebtView
 from tests.fakes.story import REPO, Story
@@ -269,3 +271,23 @@ def test_work_that_nobody_takes_up_is_said_on_the_issue_until_it_goes_on(story: 
     assert "does not go on" not in story.read_status()
     story.mira.says("/reject")
     story.ends(Closed, "rejected by mira")
+
+
+def test_a_run_that_a_newer_version_went_on_with_stops_no_sweep(story: Story) -> None:
+    story.away.add(Belt.PLANNER)
+    story.mira.labels()
+    with story.ledger._database.engine.begin() as connection:
+        row = {"kind": '{"kind":"of_a_later_version"}', "run": story.view().id}
+        last = connection.exec_driver_sql("SELECT body FROM facts ORDER BY seq LIMIT 1").scalar_one()
+        connection.execute(text("UPDATE facts SET body = :kind WHERE run_id = :run AND seq = 1"), row)
+        connection.execute(text("UPDATE runs SET deadline = opened_at WHERE id = :run"), row)
+    story.pass_time(2 * PATIENCE)
+    story.sweep()
+    with story.ledger._database.engine.begin() as connection:
+        connection.execute(text("UPDATE facts SET body = :was WHERE run_id = :run AND seq = 1"), row | {"was": last})
+        connection.execute(text("UPDATE runs SET deadline = NULL WHERE id = :run"), row)
+    story.away.clear()
+    story.wait_out()
+    story.plan_is_read()
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
