@@ -170,12 +170,12 @@ class Claims(OnDatabase):
     def owed(self, belt: Belt, now: datetime, limit: int = 100) -> tuple[int, ...]:
         """Ids of the belt's effects that can be claimed now.
 
-        Repositories take turns, and within one its runs; within a run the oldest comes first. So nobody's
-        hundred runs stand before somebody else's one.
+        Installations take turns, within one its repositories, and within one of those its runs; within a run the
+        oldest comes first. So nobody's hundred runs or repositories stand before somebody else's one.
         """
         in_run = func.row_number().over(partition_by=effects.c.run_id, order_by=effects.c.id)
         due = (
-            select(effects.c.id, runs.c.repository_id, in_run.label("turn_in_run"))
+            select(effects.c.id, runs.c.installation_id, runs.c.repository_id, in_run.label("turn_in_run"))
             .join(runs, runs.c.id == effects.c.run_id)
             .where(
                 effects.c.belt == str(belt),
@@ -186,7 +186,9 @@ class Claims(OnDatabase):
             .subquery()
         )
         turn = func.row_number().over(partition_by=due.c.repository_id, order_by=(due.c.turn_in_run, due.c.id))
-        turns = select(due.c.id, turn.label("turn")).subquery()
+        there = select(due.c.id, due.c.installation_id, turn.label("turn")).subquery()
+        turn = func.row_number().over(partition_by=there.c.installation_id, order_by=(there.c.turn, there.c.id))
+        turns = select(there.c.id, turn.label("turn")).subquery()
         query = select(turns.c.id).order_by(turns.c.turn, turns.c.id).limit(limit)
         with self._database.reading() as connection:
             return tuple(connection.scalars(query))

@@ -198,3 +198,12 @@ def test_a_hundred_debts_of_one_repository_do_not_stand_before_one_of_another(le
     assert turns[-3:] == ["r-a00001"] * 3
     assert len(turns) == 34
     assert ledger.owed(Belt.PUBLISHER, START, limit=2) == ledger.owed(Belt.PUBLISHER, START)[:2]
+
+
+def test_twenty_repositories_of_one_installation_do_not_stand_before_one_of_another(ledger: Ledger) -> None:
+    for number in range(1, 22):
+        request = a_request(run=f"r-{number:06}", number=number, repository_id=number)
+        Told(ledger, request.model_copy(update={"installation_id": 8 if number == 21 else 7})).labelled()
+    owed = {debt.effect_id: debt.run for debt in ledger.debts()}
+    turns = [owed[id] for id in ledger.owed(Belt.PUBLISHER, START)]
+    assert turns[:3] == ["r-000001", "r-000021", "r-000002"] and len(turns) == 21
