@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
-.PHONY: help run test soak lint bench bench-checks bench-distill bench-edit bench-input bench-planning bench-rank bench-snapshot lock clean system-run system-test environment environment-test
+.PHONY: help run test soak lint bench bench-checks bench-distill bench-edit bench-input bench-planning bench-rank bench-receiver bench-snapshot lock clean system-run system-test environment environment-test
 
 BIN := .venv/bin
 # One more than there are processors: stories also wait, for other processes and for disks.
@@ -43,6 +43,9 @@ lint: environment-test ## Only ruff, mypy and import-linter
 
 bench: system-run environment-test ## The numbers: seconds, memory, receiver
 	@$(BIN)/python -m infra.bench
+
+bench-receiver: system-run environment-test ## Deliveries against peers: make bench-receiver [POSTGRES=url] [PROBOT=dir]
+	@$(BIN)/python -m infra.bench.receiver $(if $(POSTGRES),--postgres "$(POSTGRES)") $(if $(PROBOT),--probot "$(PROBOT)")
 
 bench-planning: system-run environment-test ## The planner's numbers: make bench-planning REPOS=dir LOGS=dir [SNAPSHOTS=dir]
 	@$(BIN)/python -m infra.bench.planning $(if $(SNAPSHOTS),--snapshots "$(SNAPSHOTS)") $(if $(GROUNDS),--grounds "$(GROUNDS)") $(if $(UV),--uv "$(UV)") "$(REPOS)" "$(LOGS)" "$(ISSUES)"

@@ -1,10 +1,13 @@
 """What a delivery costs the product's receiver, against a bare ASGI application that only checks the signature.
 
-Both are processes of their own on the same core; the load comes from this one on another. Each round visits every
-kind of delivery on both, the next round in reverse order, and the medians are compared: only the ratios mean
-anything on another machine. `python -m infra.bench.receiver [ROUNDS]` prints them as JSON.
+All are processes of their own on the same core; the load comes from this one on another. Each round visits every
+kind of delivery on each, the next round in reverse order, and the medians are compared: only the ratios mean
+anything on another machine. `python -m infra.bench.receiver` prints them as JSON; `--postgres URL` measures the
+receiver on that empty database as well, and `--probot FOLDER` a Probot application that does nothing with what it
+gets, its modules being in that folder (`npm install probot`).
 """
 
+import argparse
 import asyncio
 import hashlib
 import hmac
@@ -19,7 +22,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,8 +30,9 @@ from typing import Any
 from app.ledger import migrate
 
 SECRET = "only for this benchmark"
-CONNECTIONS = 8
+CONNECTIONS = 16
 PATIENCE = 20.0
+HERE = Path(__file__).resolve().parent
 
 REQUESTS = {"ignored by name": 1500, "ignored by content": 1500, "accepted": 300, "accepted again": 300}
 """Kinds of delivery, and how many of each are sent per round."""
@@ -106,7 +110,7 @@ async def _send_all(port: int, waiting: Iterator[bytes]) -> None:
     for request in waiting:
         writer.write(request)
         head = await reader.readuntil(b"\r\n\r\n")
-        if b" 202 " not in head.partition(b"\r\n")[0]:
+        if not head.startswith(b"HTTP/1.1 20"):
             raise AssertionError(f"a delivery was not taken: {head!r}")
         length = head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0]
         await reader.readexactly(int(length))
@@ -132,7 +136,7 @@ def measure(server: Server, made: list[bytes]) -> dict[str, float]:
 @contextmanager
 def started(name: str, command: list[str], env: dict[str, str], port: int) -> Iterator[Server]:
     """A server on the first core, once it answers."""
-    process = subprocess.Popen([sys.executable, *command], env=env, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         os.sched_setaffinity(process.pid, {min(os.sched_getaffinity(0))})
         until = time.monotonic() + PATIENCE
@@ -162,41 +166,57 @@ def _free_port() -> int:
         return port
 
 
+@dataclass(frozen=True, slots=True)
+class Peers:
+    """What is measured beside the product on SQLite: an empty PostgreSQL database, a folder with Probot's modules."""
+
+    postgres: str = ""
+    probot: str = ""
+
+
 @contextmanager
-def servers(folder: Path) -> Iterator[tuple[Server, Server]]:
-    """The bare receiver and the product's, with an empty ledger in `folder`."""
-    url = f"sqlite:///{folder / 'ledger.db'}"
-    migrate(url)
-    ports = _free_port(), _free_port()
-    env = dict(os.environ) | {
-        "GITHUB_WEBHOOK_SECRET": SECRET,
-        "COUNTERSIGN_DATA_DIR": str(folder),
-        "DATABASE_URL": url,
-        "CELERY_BROKER_URL": "filesystem://",
-        "PORT": str(ports[1]),
-    }
-    bare = ["-m", "infra.bench.bare", str(ports[0]), SECRET]
-    with started("bare", bare, env, ports[0]) as yardstick, started("product", ["-m", "app.main"], env, ports[1]) as us:
-        yield yardstick, us
+def servers(folder: Path, peers: Peers) -> Iterator[tuple[Server, ...]]:
+    """The bare receiver, the product's with an empty ledger in `folder`, and the peers."""
+    with ExitStack() as running:
+
+        def start(name: str, command: list[str], **env: str) -> Server:
+            port = _free_port()
+            words = [word.replace("PORT", str(port)) for word in command]
+            return running.enter_context(started(name, words, {**os.environ, "PORT": str(port), **env}, port))
+
+        def product(name: str, url: str) -> Server:
+            migrate(url)
+            data = {"COUNTERSIGN_DATA_DIR": str(folder / name), "CELERY_BROKER_URL": "filesystem://"}
+            words = [sys.executable, "-m", "app.main"]
+            return start(name, words, GITHUB_WEBHOOK_SECRET=SECRET, DATABASE_URL=url, **data)
+
+        found = [start("bare", [sys.executable, "-m", "infra.bench.bare", "PORT", SECRET])]
+        found.append(product("sqlite", f"sqlite:///{folder / 'ledger.db'}"))
+        if peers.postgres:
+            found.append(product("postgresql", peers.postgres))
+        if peers.probot:
+            found.append(start("probot", ["node", str(HERE / "probot.mjs"), peers.probot, "PORT", SECRET]))
+        yield tuple(found)
 
 
-def compare(rounds: int) -> dict[str, Any]:
-    """For each kind of delivery: both receivers' medians, and their ratio."""
-    seen: dict[tuple[str, str], list[dict[str, float]]] = {}
-    with tempfile.TemporaryDirectory() as folder, servers(Path(folder)) as both:
+def compare(rounds: int, peers: Peers | None = None) -> dict[str, Any]:
+    """For each kind of delivery: every receiver's medians, and their ratios to the bare one's."""
+    seen: dict[str, dict[str, list[dict[str, float]]]] = {kind: {} for kind in REQUESTS}
+    with tempfile.TemporaryDirectory() as folder, servers(Path(folder), peers or Peers()) as all_of_them:
         _move_away()
-        for server in both:
+        for server in all_of_them:
             measure(server, requests("ignored by content", 200))
-        order = [(kind, server) for kind in REQUESTS for server in both]
+        order = [(kind, server) for kind in REQUESTS for server in all_of_them]
         for _ in range(rounds):
             fresh = {kind: requests(kind, count) for kind, count in REQUESTS.items()}
             fresh["accepted again"] = fresh["accepted"]
             # A delivery is sent again after it was sent first, whichever way the round goes.
             for kind, server in sorted(order, key=lambda step: step[0] == "accepted again"):
-                seen.setdefault((kind, server.name), []).append(measure(server, fresh[kind]))
+                seen[kind].setdefault(server.name, []).append(measure(server, fresh[kind]))
             order.reverse()
-        memory = {server.name: round(server.resident_mb(), 1) for server in both}
-    return {"rounds": rounds, "connections": CONNECTIONS, "resident_mb": memory, "deliveries": _told(seen)}
+        memory = {server.name: round(server.resident_mb(), 1) for server in all_of_them}
+    told = {kind: _told(by_name) for kind, by_name in seen.items()}
+    return {"rounds": rounds, "connections": CONNECTIONS, "resident_mb": memory, "deliveries": told}
 
 
 def _move_away() -> None:
@@ -206,20 +226,26 @@ def _move_away() -> None:
         os.sched_setaffinity(0, cores - {min(cores)})
 
 
-def _told(seen: dict[tuple[str, str], list[dict[str, float]]]) -> dict[str, Any]:
-    told: dict[str, Any] = {}
-    for kind in REQUESTS:
-        medians = {
-            name: {
-                key: round(statistics.median(each[key] for each in seen[kind, name]), 1)
-                for key in ("cpu_us", "per_second")
-            }
-            for name in ("bare", "product")
-        }
-        ratio = medians["product"]["cpu_us"] / medians["bare"]["cpu_us"]
-        told[kind] = medians | {"cpu_ratio": round(ratio, 2)}
-    return told
+def _told(seen: dict[str, list[dict[str, float]]]) -> dict[str, Any]:
+    medians = {
+        name: {key: round(statistics.median(each[key] for each in rounds), 1) for key in ("cpu_us", "per_second")}
+        for name, rounds in seen.items()
+    }
+    for one in medians.values():
+        one["cpu_ratio"] = round(one["cpu_us"] / medians["bare"]["cpu_us"], 2)
+        one["rate_ratio"] = round(one["per_second"] / medians["bare"]["per_second"], 3)
+    return medians
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m infra.bench.receiver", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--postgres", default="", metavar="URL")
+    parser.add_argument("--probot", default="", metavar="FOLDER")
+    asked = parser.parse_args()
+    print(json.dumps(compare(asked.rounds, Peers(asked.postgres, asked.probot)), indent=2))
+    return 0
 
 
 if __name__ == "__main__":
-    print(json.dumps(compare(int(sys.argv[1]) if len(sys.argv) > 1 else 5), indent=2))
+    raise SystemExit(main())
