@@ -1,0 +1,187 @@
+"""Leases as a state machine: two workers with connections of their own do whatever they like with whatever they hold.
+
+A model beside them says what must come of it: one holder at a time, a number that rises, nothing by an old number, each
+effect settled once, waiting that costs no attempt, and nothing that is due is hidden from whoever looks for it.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from app.core import facts as f
+from app.core.belts import Belt, belt_of
+from app.core.effects import DraftPlan, Effect, LookUpAuthority
+from app.core.owed import still_owed
+from app.core.verdict import Allowed, Refused
+from app.ledger import open_ledger
+from app.ledger.outcomes import Claim, Recorded
+from app.ledger.store import Ledger
+from tests.fakes.deliveries import Told
+from tests.fakes.facts import MIRA, a_request, drafted, found
+
+LEASE = timedelta(seconds=30)
+SECONDS = st.sampled_from([1, 10, 29, 30, 31, 100])
+WORKER, PLACE = st.integers(0, 1), st.integers(0, 50)
+
+
+@dataclass
+class Known:
+    """What the model knows of one effect."""
+
+    effect: Effect
+    fence: int = 0
+    attempts: int = 0
+    postponements: int = 0
+    lease_until: datetime | None = None
+    available_at: datetime | None = None
+    settled: bool = False
+    claims: list[Claim] = field(default_factory=list)
+
+    def can_be_had(self, now: datetime) -> bool:
+        return not self.settled and all(at is None or at <= now for at in (self.lease_until, self.available_at))
+
+    def held_by(self, claim: Claim) -> bool:
+        return not self.settled and self.fence == claim.fence
+
+
+class Leases(RuleBasedStateMachine):
+    """One run. Every step is done by one of two workers."""
+
+    def __init__(self, workers: list[Ledger], number: int) -> None:
+        super().__init__()
+        self.workers = workers
+        self.told = Told(workers[0], a_request(run=f"r-{number:06}", number=number))
+        self.told.labelled()
+        self.now = self.told.now
+        self.known: dict[int, Known] = {}
+        self.learn()
+
+    def learn(self) -> None:
+        """What has come to be owed."""
+        view = self.workers[0].run(self.told.request.run)
+        assert view is not None
+        self.state = view.state
+        for one in view.effects:
+            self.known.setdefault(one.id, Known(one.effect))
+
+    def claims(self) -> list[tuple[Known, Claim]]:
+        return [(one, claim) for one in self.known.values() for claim in one.claims]
+
+    @rule(worker=WORKER, place=PLACE, belt=st.sampled_from([None, *Belt]))
+    def claim(self, worker: int, place: int, belt: Belt | None) -> None:
+        effect_id, one = list(self.known.items())[place % len(self.known)]
+        right = belt_of(one.effect.kind)
+        claimed = self.workers[worker].claim(effect_id, belt or right, self.now, LEASE)
+        if belt not in (None, right) or not one.can_be_had(self.now):
+            assert isinstance(claimed, Refused)
+        elif isinstance(still_owed(one.effect, self.state), Refused):
+            assert isinstance(claimed, Refused)
+            one.settled, one.lease_until = True, None
+        else:
+            assert isinstance(claimed, Claim)
+            one.fence, one.attempts, one.lease_until = one.fence + 1, one.attempts + 1, self.now + LEASE
+            told = (claimed.fence, claimed.attempts, claimed.postponements, claimed.lease_until)
+            assert told == (one.fence, one.attempts, one.postponements, one.lease_until)
+            assert claimed.state == self.state
+            one.claims.append(claimed)
+
+    @precondition(lambda self: self.claims())
+    @rule(worker=WORKER, place=PLACE)
+    def renew(self, worker: int, place: int) -> None:
+        one, claim = self.claims()[place % len(self.claims())]
+        renewed = self.workers[worker].renew(claim, self.now, LEASE)
+        assert isinstance(renewed, Claim) == one.held_by(claim)
+        if isinstance(renewed, Claim):
+            one.lease_until = self.now + LEASE
+
+    @precondition(lambda self: self.claims())
+    @rule(worker=WORKER, place=PLACE)
+    def ask_whether_it_is_wanted(self, worker: int, place: int) -> None:
+        one, claim = self.claims()[place % len(self.claims())]
+        owed = not isinstance(still_owed(claim.effect, self.state), Refused)
+        assert isinstance(self.workers[worker].wanted(claim), Allowed) == (one.held_by(claim) and owed)
+
+    @precondition(lambda self: self.claims())
+    @rule(worker=WORKER, place=PLACE, abandons=st.sampled_from([False, False, False, True]))
+    def settle(self, worker: int, place: int, abandons: bool) -> None:
+        one, claim = self.claims()[place % len(self.claims())]
+        mine = self.workers[worker]
+        if abandons:
+            settled = mine.abandon(claim, "it does not go", self.now)
+        else:
+            settled = mine.settle(claim, self.outcome(claim.effect), "done", self.now)
+        assert isinstance(settled, Recorded) == one.held_by(claim)
+        if isinstance(settled, Recorded):
+            one.settled, one.lease_until = True, None
+        self.learn()
+
+    def outcome(self, effect: Effect) -> list[f.Fact]:
+        match effect:
+            case LookUpAuthority():
+                return [found(effect, self.now)]
+            case DraftPlan():
+                return [drafted(effect.version, self.now)]
+            case _:
+                return []
+
+    @precondition(lambda self: self.claims())
+    @rule(worker=WORKER, place=PLACE, seconds=SECONDS, failed=st.booleans())
+    def give_back(self, worker: int, place: int, seconds: int, failed: bool) -> None:
+        one, claim = self.claims()[place % len(self.claims())]
+        mine, until = self.workers[worker], self.now + timedelta(seconds=seconds)
+        given = (mine.retry if failed else mine.postpone)(claim, until, "why", self.now)
+        assert (given is None) == one.held_by(claim)
+        if given is None:
+            one.fence, one.lease_until, one.available_at = one.fence + 1, None, until
+            one.postponements += not failed
+
+    @rule(seconds=SECONDS)
+    def time_passes(self, seconds: int) -> None:
+        self.now += timedelta(seconds=seconds)
+
+    @rule(worker=WORKER)
+    def the_label_is_set_again(self, worker: int) -> None:
+        self.workers[worker].record(self.told.request.run, f.LabelledAgain(at=self.now, person=MIRA))
+        self.learn()
+
+    @rule(worker=WORKER, often=st.integers(0, 9))
+    def the_issue_is_closed_at_times(self, worker: int, often: int) -> None:
+        if often == 0:
+            ended = f.IssueEnded(at=self.now, how="closed", person=MIRA)
+            self.workers[worker].record(self.told.request.run, ended)
+            self.learn()
+
+    @invariant()
+    def the_ledger_tells_what_the_model_knows(self) -> None:
+        view = self.workers[1].run(self.told.request.run)
+        assert view is not None
+        assert [one.seq for one in view.facts] == list(range(1, len(view.facts) + 1))
+        for one in view.effects:
+            known = self.known[one.id]
+            books = (one.fence, one.attempts, one.postponements, one.lease_until, one.settled_at is not None)
+            said = (known.fence, known.attempts, known.postponements, known.lease_until, known.settled)
+            assert books == said
+        for belt in Belt:
+            due = {
+                id for id, one in self.known.items() if belt_of(one.effect.kind) is belt and one.can_be_had(self.now)
+            }
+            assert set(self.workers[1].owed(belt, self.now, limit=10_000)) & self.known.keys() == due
+
+
+@pytest.fixture
+def workers(ledger: Ledger, ledger_url: str) -> Iterator[list[Ledger]]:
+    with closing(open_ledger(ledger_url)) as beside:
+        yield [ledger, beside]
+
+
+def test_whatever_two_workers_do_with_leases_there_is_one_holder_and_one_result(workers: list[Ledger]) -> None:
+    numbers = count(1)
+    few = settings(max_examples=12, stateful_step_count=25, suppress_health_check=list(HealthCheck))
+    run_state_machine_as_test(lambda: Leases(workers, next(numbers)), settings=few)
