@@ -62,7 +62,7 @@ def look_up(reader: Reader, question: Question, now: datetime) -> AuthorityFound
     policy = _policy(reader, head, question.bounds)
     permission = reader.permission_of(question.person.login)
     # A login that passed to another account carries nothing over (github-facts 85).
-    is_theirs = permission.user_id in (None, question.person.id)
+    is_theirs = permission.user_id == question.person.id
     issue = reader.issue(question.request.issue_number)
     plan = _plan_comments(reader, question.proposal)
     first = plan.get(question.proposal.comment_node_id) if question.proposal else None
@@ -200,7 +200,7 @@ def _comment(reader: Reader, question: Question) -> _Word:
         return _Word(Found.DELETED)
     digest = text_digest(comment.body)
     same_author = comment.author is not None and comment.author.id == question.person.id
-    same_issue = comment.issue_number in (None, question.request.issue_number)
+    same_issue = comment.issue_number == question.request.issue_number
     if not same_author or not same_issue:
         return _Word(Found.DELETED, digest)
     as_written = not question.source_digest or digest == question.source_digest

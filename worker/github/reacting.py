@@ -97,13 +97,14 @@ def reacted(connection: Connection, comments: Mapping[str, RepositoryRef]) -> Re
 
 
 def thumbs_on(place: Place, comment_id: int) -> tuple[Thumb, ...]:
-    """Every 👍 on one comment now, over REST. Raises `NotFound` when the comment was deleted."""
+    """Every 👍 of a person on one comment now, over REST, which tells those of bots as well (GraphQL has none of them).
+    Raises `NotFound` when the comment was deleted."""
     path = f"/issues/comments/{comment_id}/reactions"
     reactions = place.every(_RestReaction, path, {"content": "+1"})
     return tuple(
         Thumb(reaction.id, reaction.user.id, reaction.user.login, reaction.created_at)
         for reaction in reactions
-        if reaction.user is not None
+        if reaction.user is not None and reaction.user.kind != "Bot"
     )
 
 

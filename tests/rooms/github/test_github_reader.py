@@ -144,9 +144,10 @@ def test_an_error_beside_the_reactions_is_no_empty_answer(wire: Wire, reader: Re
         reader.reactions(["IC_0"])
 
 
-def test_thumbs_over_rest_quote_the_plus(wire: Wire, reader: Reader) -> None:
+def test_thumbs_over_rest_quote_the_plus_and_are_of_people_alone(wire: Wire, reader: Reader) -> None:
     one = {"id": 3, "content": "+1", "created_at": WHEN, "user": {"id": 5, "login": "mira"}}
-    wire.prepare(f"GET {R}/issues/comments/9/reactions", (200, [one, one | {"id": 4, "user": None}]))
+    robot = one | {"id": 6, "user": {"id": 7, "login": "robot[bot]", "type": "Bot"}}
+    wire.prepare(f"GET {R}/issues/comments/9/reactions", (200, [one, one | {"id": 4, "user": None}, robot]))
     assert [thumb.reaction_id for thumb in reader.thumbs(9)] == [3]
     assert wire.asked[0].query["content"] == "+1"
 

@@ -1,5 +1,6 @@
 """A grant is worth what GitHub bears out at the moment of the write; rows in the ledger are not enough."""
 
+import json
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -209,6 +210,21 @@ def test_a_plan_for_a_workflow_file_gets_the_permission_to_write_it_and_no_other
 def test_a_workflow_file_takes_the_permission_and_the_policy_of_now(desk, policy, granted, words):
     desk.control.set_installation_permissions("acme", WRITE | {"issues": "write"} | granted)
     assert words in voided(desk, touching_workflows(desk, policy), EffectKind.EXECUTE)
+
+
+@pytest.mark.parametrize(
+    ("asked", "answer", "words"),
+    [
+        ("collaborators/mira/permission", {"permission": "admin", "role_name": "admin", "user": None}, "none"),
+        (r"issues/comments/\d+$", {"issue_url": ""}, "is gone"),
+    ],
+    ids=["whose permission it is", "which issue a comment is on"],
+)
+def test_what_github_does_not_say_is_not_taken_for_a_yes(desk, asked, answer, words):
+    run, _ = proposed(desk)
+    answer = desk.approve(run) | answer
+    desk.control.fault(f"GET .*/{asked}", status=200, body=json.dumps(answer))
+    assert words in voided(desk, run, EffectKind.EXECUTE)
 
 
 def test_a_word_from_before_the_plan_approves_nothing(desk):
