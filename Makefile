@@ -5,7 +5,7 @@
 SHELL := /bin/bash
 MAKEFLAGS += --no-print-directory --no-builtin-rules
 .DEFAULT_GOAL := help
-.PHONY: help run test soak lint bench bench-checks bench-distill bench-edit bench-input bench-planning bench-rank bench-receiver bench-snapshot lock clean system-run system-test environment environment-test
+.PHONY: help run test soak lint bench bench-checks bench-distill bench-edit bench-input bench-planning bench-rank bench-receiver bench-resumption bench-snapshot lock clean system-run system-test environment environment-test
 
 BIN := .venv/bin
 # One more than there are processors: stories also wait, for other processes and for disks.
@@ -46,6 +46,9 @@ bench: system-run environment-test ## The numbers: seconds, memory, receiver
 
 bench-receiver: system-run environment-test ## Deliveries against peers: make bench-receiver [POSTGRES=url] [PROBOT=dir]
 	@$(BIN)/python -m infra.bench.receiver $(if $(POSTGRES),--postgres "$(POSTGRES)") $(if $(PROBOT),--probot "$(PROBOT)")
+
+bench-resumption: system-run environment-test ## From a worker's death to the resumption of its work
+	@$(BIN)/python -m infra.bench.resumption
 
 bench-planning: system-run environment-test ## The planner's numbers: make bench-planning REPOS=dir LOGS=dir [SNAPSHOTS=dir]
 	@$(BIN)/python -m infra.bench.planning $(if $(SNAPSHOTS),--snapshots "$(SNAPSHOTS)") $(if $(GROUNDS),--grounds "$(GROUNDS)") $(if $(UV),--uv "$(UV)") "$(REPOS)" "$(LOGS)" "$(ISSUES)"
