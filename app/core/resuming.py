@@ -76,12 +76,13 @@ def refresh_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
 
 
 def revised(state: NeedsInput | Proposed, found: f.AuthorityFound) -> Move:
-    """Another version is made, of the issue as somebody with authority has read it now."""
+    """Another version is made, of the issue as somebody with authority has read it now, under the policy of now."""
     request = state.request.model_copy(update={"issue_digest": found.issue_digest})
+    changes = {"request": request, "policy": found.policy}
     made = (status(f"revising:{found.source_id}"), draft(state.last_version + 1, found.argument))
     if isinstance(state, Proposed):
-        return Move(state.model_copy(update={"request": request, "drafting": True, "narrowing": None}), made)
-    return Move(Wanted(**(kept(state) | {"request": request}), allowed=True), made)
+        return Move(state.model_copy(update=changes | {"drafting": True, "narrowing": None}), made)
+    return Move(Wanted(**(kept(state) | changes), allowed=True), made)
 
 
 def retry_decided(state: State, found: f.AuthorityFound) -> Move | Stay:

@@ -140,12 +140,15 @@ def test_a_workflow_file_is_changed_where_operator_policy_app_and_two_people_let
 
 
 def test_a_policy_that_became_stricter_after_the_plan_was_posted_counts(make_story: Making) -> None:
+    """And the planner is held to it when it is asked for another version."""
     story = ruled(make_story, "{}")
     story.mira.labels()
     story.plan_is_read()
     story.control.push_commit(REPO, "main", {POLICY: "forbidden_paths: [greet.sh]\n"}, as_login="mira")
     story.mira.says("/approve")
     story.next_comment("touches greet.sh, which this repository's policy forbids now (`greet.sh`)")
+    story.mira.says("/revise leave greet.sh alone")
+    story.next_comment("The revision could not be made", "greet.sh is forbidden by this repository's policy")
     story.mira.says("/reject")
     story.ends(Closed, "rejected")
 

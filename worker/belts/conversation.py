@@ -83,7 +83,7 @@ def _deciders(reader: Reader, people: Sequence[CommentView], policy: Policy) -> 
     for _, _, account in asked[:MOST_ASKED_ABOUT]:
         permission = reader.permission_of(account.login)
         # A login that passed to another account carries nothing over (github-facts 85).
-        is_theirs = permission.user_id in (None, account.id)
+        is_theirs = permission.user_id == account.id
         somebody = Somebody(Person(id=account.id, login=account.login), permission.legacy, permission.role_name)
         if is_theirs and is_among(policy.approve, somebody):
             found.add(account.id)
