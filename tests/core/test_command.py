@@ -235,6 +235,14 @@ def test_nothing_within_a_quotation_is_ever_a_command(lines: list[str]) -> None:
     assert read(quoted) == NoCommand()
 
 
+PIECES = (*"\"'=><x `\n", "<b>", "</b>", "</p>", "</div>", "<div ", "\n\n", "<!--", "-->", "<!")
+
+
+@given(st.sampled_from(("blockquote", "details")), st.lists(st.sampled_from(PIECES), max_size=12).map("".join))
+def test_nothing_gets_out_of_an_element_but_by_its_own_end(name: str, markup: str) -> None:
+    assert not isinstance(read(f"<{name}>{markup}\n\n/approve"), Command)
+
+
 @given(st.text(alphabet=st.characters(exclude_characters="`~\r\n"), max_size=80))
 def test_nothing_within_a_fence_is_ever_a_command(text: str) -> None:
     assert read(f"```\n{text}\n/approve\n```") == NoCommand()
