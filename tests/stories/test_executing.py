@@ -3,6 +3,7 @@
 Most stories use the template for documentation, whose plans may hold any step and one check that must pass.
 """
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -374,13 +375,16 @@ def test_a_check_environment_that_cannot_be_prepared_keeps_the_plan_waiting(make
 
 # -- calling off --------------------------------------------------------------------------------------------------
 
+SLEEP = f"317.{os.getpid():010d}"
+"""So long sleeps the check below; each process of tests sees only its own."""
+
 
 def sleepers() -> list[int]:
     """Processes of the check below that are alive."""
     found = []
     for place in Path("/proc").iterdir():
         with suppress(OSError):
-            if place.name.isdigit() and (place / "cmdline").read_bytes() == b"sleep\x00317\x00":
+            if place.name.isdigit() and (place / "cmdline").read_bytes() == f"sleep\0{SLEEP}\0".encode():
                 found.append(int(place.name))
     return found
 
@@ -394,7 +398,7 @@ def waited_for(what: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize("way", ["/cancel", "the label is removed", "the issue is closed"])
 def test_a_run_that_is_called_off_ends_the_check_that_is_running(make_story: Making, way: str) -> None:
-    story = make_story(files=FILES | {"Makefile": "test:\n\tsleep 317\n"})
+    story = make_story(files=FILES | {"Makefile": f"test:\n\tsleep {SLEEP}\n"})
     story.mira.labels()
     story.plan_is_read()
     story.away.add(Belt.EXECUTOR)
