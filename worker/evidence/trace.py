@@ -49,8 +49,9 @@ class Trace:
         with self._lock:
             self._called_off = self._called_off or reason
             acts, self._breaking = self._breaking, []
-        for act in acts:
-            act()
+            # With the lock, so that no block ends meanwhile: what it used may be somebody else's right after it.
+            for act in acts:
+                act()
 
     def wanted(self) -> bool:
         """False once the work was called off."""
@@ -63,7 +64,9 @@ class Trace:
 
     @contextmanager
     def breaking(self, act: Callable[[], None]) -> Iterator[None]:
-        """While the block runs, `act` is called once as soon as the work is called off, from that thread."""
+        """While the block runs, `act` is called once as soon as the work is called off, from that thread.
+
+        Once the block has ended `act` is not called any more. It must be short and ask nothing of this trace."""
         with self._lock:
             off = bool(self._called_off)
             if not off:

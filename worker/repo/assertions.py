@@ -22,6 +22,7 @@ _SKIPS = re.compile(
     r"|\b(?:it|test|describe)\.(?:skip|todo)\b|\b(?:xit|xdescribe|xtest)\s*\(|\b[tb]\.Skip\w*\(|#\[ignore\b"
     r"|@(?:Disabled|Ignore)\b|\bGTEST_SKIP\b|\bself\.skipTest\("
 )
+_REMARK = re.compile(r"\s(?:#(?!\[)|//)\s.*")
 _COMMENT = ("#", "//", "*", "/*", "--", ";")
 _SHOWN = 3
 _LONGEST = 120
@@ -39,8 +40,8 @@ class Weakened:
 def weakened(before: bytes, after: bytes) -> Weakened:
     """What the second text lacks of the first one. A line that only moved or was indented is not gone."""
     was, now = _lines(before), _lines(after)
-    gone = Counter(line for line in was if _ASSERTS.search(line))
-    come = Counter(line for line in now if _ASSERTS.search(line))
+    gone = Counter(line for line in was if _asserts(line))
+    come = Counter(line for line in now if _asserts(line))
     skips = Counter(line for line in now if _SKIPS.search(line)) - Counter(line for line in was if _SKIPS.search(line))
     fewer = gone.total() - come.total()
     return Weakened(tuple((gone - come).elements()), max(fewer, 0), tuple(skips.elements()))
@@ -64,6 +65,11 @@ def told(path: str, before: bytes, after: bytes) -> str:
     words = [f"asserts {_quoted(found.gone)} no longer"] if found.gone else []
     words += [f"newly skips by {_quoted(found.skips)}"] if found.skips else []
     return f"The test `{path}` {' and '.join(words)}." if words else ""
+
+
+def _asserts(line: str) -> bool:
+    """What only a remark behind other code says is asserted by nothing."""
+    return bool(_ASSERTS.search(_REMARK.sub("", line)))
 
 
 def _lines(content: bytes) -> list[str]:

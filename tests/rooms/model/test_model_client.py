@@ -135,6 +135,23 @@ def test_what_nobody_wants_any_more_is_broken_off_and_what_it_may_have_cost_is_t
     assert len(api.requests) == 1
 
 
+def test_a_call_does_not_end_while_it_is_being_broken_off() -> None:
+    trace, begun, order = Trace("run-1", Belt.EXECUTOR), threading.Event(), list[str]()
+
+    def act() -> None:
+        begun.set()
+        time.sleep(0.1)
+        order.append("broken off")
+
+    canceller = threading.Thread(target=trace.call_off, args=("cancelled by mira",))
+    with trace.breaking(act):
+        canceller.start()
+        assert begun.wait(20)
+    order.append("over")
+    canceller.join()
+    assert order == ["broken off", "over"]
+
+
 def test_a_line_serves_the_next_call_unless_it_was_broken_off() -> None:
     with line_towards(Towards.THIS_MACHINE) as first, line_towards(Towards.THIS_MACHINE) as beside:
         assert beside is not first
