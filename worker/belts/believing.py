@@ -4,6 +4,7 @@ An exit status is a claim as well. A pipe, `|| true` or a runner without tests m
 Status and summary must agree, and neither is more than what the code under test lets its runner say.
 """
 
+import itertools
 import json
 import re
 from collections.abc import Iterator
@@ -57,14 +58,21 @@ def doubt(words: tuple[str, ...], tree: Path, told: Tally) -> str:
     return next((f"its script {what}: `{line}`" for line, what in _hidden(words, tree)), "")
 
 
+_WRAPPERS = {"hatch", "pdm", "pipenv", "poetry", "rye", "uv"}
+"""Programs that run another one in an environment: `uv run pytest`."""
+
+
 def runner_of(words: tuple[str, ...]) -> Runner | None:
     """The runner that a command is, of those that end with a summary; without one something else ended it."""
     tool, *further = (Path(words[0]).name, *words[1:])
-    module = further[further.index("-m") + 1 :][:1] if tool.startswith("python") and "-m" in further else []
-    if tool in ("pytest", "py.test") or module == ["pytest"]:
+    if "-m" in further and (tool.startswith("python") or (tool == "coverage" and further[0] == "run")):
+        module = further[further.index("-m") + 1 :]
+        return Runner.UNITTEST if module[:1] == ["unittest"] else runner_of(tuple(module)) if module else None
+    if tool in _WRAPPERS and further[:1] == ["run"]:
+        wrapped = list(itertools.dropwhile(lambda word: word.startswith("-"), further[1:]))
+        return runner_of(tuple(wrapped)) if wrapped else None
+    if tool in ("pytest", "py.test"):
         return Runner.PYTEST
-    if module == ["unittest"]:
-        return Runner.UNITTEST
     tells = further[:1] == ["test"] and not {"-json", "-c"} & set(further)
     return Runner(tool) if tool in ("go", "cargo") and tells else None
 

@@ -38,6 +38,10 @@ def test_a_runner_that_reports_failures_or_ran_nothing_is_not_believed(tmp_path:
         ("python3.11", "-m", "unittest"),
         ("/usr/bin/go", "test", "./..."),
         ("cargo", "test", "--quiet"),
+        ("/usr/bin/uv", "run", "--frozen", "pytest", "-q"),
+        ("poetry", "run", "python", "-m", "unittest"),
+        ("coverage", "run", "--branch", "-m", "pytest"),
+        ("python3", "-m", "coverage", "run", "-m", "unittest"),
     ],
 )
 def test_a_runner_that_ends_without_its_summary_is_not_believed(tmp_path: Path, words: tuple[str, ...]) -> None:
@@ -52,6 +56,7 @@ def test_a_runner_that_ends_without_its_summary_is_not_believed(tmp_path: Path, 
         (("pytest",), "Ran 5 tests in 0.1s\n\nOK\n5 passed in 0.10s\n===== no tests ran in 0.01s =====\n"),
         (("python3", "-m", "unittest"), "Ran 0 tests in 0.000s\n\nOK\n5 passed in 0.10s\nRan 5 tests in 0.1s\n\nOK\n"),
         (("go", "test", "./..."), "5 passed in 0.10s\n?   \tshop\t[no test files]\n"),
+        (("uv", "run", "pytest"), "Ran 5 tests in 0.1s\n\nOK\n===== no tests ran in 0.01s =====\n"),
         (("cargo", "test"), "5 passed in 0.10s\ntest result: ok. 0 passed; 0 failed; 0 ignored\n"),
     ],
 )
