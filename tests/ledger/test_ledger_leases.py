@@ -9,16 +9,26 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
+from typing import cast
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from app.core import facts as f
+from app.core.advance import Advanced, advance
 from app.core.belts import Belt, belt_of
 from app.core.effects import DraftPlan, Effect, LookUpAuthority
 from app.core.owed import still_owed
+from app.core.run import State
 from app.core.verdict import Allowed, Refused
 from app.ledger import open_ledger
 from app.ledger.outcomes import Claim, Recorded
@@ -63,16 +73,40 @@ class Leases(RuleBasedStateMachine):
         self.known: dict[int, Known] = {}
         self.learn()
 
-    def learn(self) -> None:
-        """What has come to be owed."""
+    def learn(self) -> State:
+        """What has come to be owed, and the state it is owed in."""
         view = self.workers[0].run(self.told.request.run)
         assert view is not None
         self.state = view.state
         for one in view.effects:
             self.known.setdefault(one.id, Known(one.effect))
+        return self.state
 
     def claims(self) -> list[tuple[Known, Claim]]:
         return [(one, claim) for one in self.known.values() for claim in one.claims]
+
+    @initialize(worker=WORKER, place=PLACE)
+    def one_is_overtaken(self, worker: int, place: int) -> None:
+        """Every run begins so: one holds an effect until another has it, and then tries all that a holder may do."""
+        self.claim(worker, place, None)
+        [(one, old)] = self.claims()
+        self.time_passes(29)
+        self.claim(1 - worker, place, None)
+        self.time_passes(1)
+        self.claim(1 - worker, place, None)
+        assert one.claims[-1].fence == old.fence + 1
+        mine, later = self.workers[worker], self.now + LEASE
+        tries = (
+            mine.settle(old, self.outcome(old.effect), "done", self.now),
+            mine.settle(old, [], "done", self.now),
+            mine.tell(old, f.LabelledAgain(at=self.now, person=MIRA)),
+            mine.abandon(old, "it does not go", self.now),
+            mine.renew(old, self.now, LEASE),
+            mine.wanted(old),
+            mine.postpone(old, later, "why", self.now),
+            mine.retry(old, later, "why", self.now),
+        )
+        assert [one for one in tries if not isinstance(one, Refused)] == []
 
     @rule(worker=WORKER, place=PLACE, belt=st.sampled_from([None, *Belt]))
     def claim(self, worker: int, place: int, belt: Belt | None) -> None:
@@ -120,7 +154,22 @@ class Leases(RuleBasedStateMachine):
         assert isinstance(settled, Recorded) == one.held_by(claim)
         if isinstance(settled, Recorded):
             one.settled, one.lease_until = True, None
+            for fact in [] if abandons else self.outcome(claim.effect):
+                before, expected = self.state, advance(self.state, fact)
+                assert self.learn() == (expected.state if isinstance(expected, Advanced) else before)
         self.learn()
+
+    @precondition(lambda self: self.claims())
+    @rule(worker=WORKER, place=PLACE)
+    def settle_and_break_off(self, worker: int, place: int) -> None:
+        """After its facts, so that neither they nor the settling may stay: the books and the state are as before."""
+        one, claim = self.claims()[place % len(self.claims())]
+        broken = [*self.outcome(claim.effect), cast(f.Fact, object())]
+        if one.held_by(claim):
+            with pytest.raises(AttributeError):
+                self.workers[worker].settle(claim, broken, "done", self.now)
+        else:
+            assert isinstance(self.workers[worker].settle(claim, broken, "done", self.now), Refused)
 
     def outcome(self, effect: Effect) -> list[f.Fact]:
         match effect:
@@ -162,6 +211,7 @@ class Leases(RuleBasedStateMachine):
     def the_ledger_tells_what_the_model_knows(self) -> None:
         view = self.workers[1].run(self.told.request.run)
         assert view is not None
+        assert view.state == self.state
         assert [one.seq for one in view.facts] == list(range(1, len(view.facts) + 1))
         for one in view.effects:
             known = self.known[one.id]
