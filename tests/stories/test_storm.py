@@ -87,7 +87,7 @@ def test_after_a_storm_there_is_one_of_everything_that_was_approved_and_words_fo
 
 
 def promises_hold(story: MortalStory) -> None:
-    """Each of these was seen to fail where its guard was taken away."""
+    """What must be so at the end of any storm. A short storm is not sure to meet the loss of every single guard."""
     what_counts(story)
     views = [view for one in story.ledger.runs() if (view := story.ledger.run(one.id)) is not None]
     for view in views:
