@@ -17,7 +17,7 @@ from app.core.verdict import Refused
 from app.ledger.engine import Database
 from app.ledger.errors import LedgerCorrupt
 from app.ledger.outcomes import Ring
-from app.ledger.schema import effects, facts, runs
+from app.ledger.schema import OPEN, effects, facts, runs
 from app.ledger.written import effect_written, fact_read, fact_written
 
 PATIENCE_FOR_ANSWERS = timedelta(days=14)
@@ -94,7 +94,7 @@ def _was_told(living: Living, fact: Fact) -> bool:
 def _another_is_open(connection: Connection, living: Living) -> bool:
     request = living.state.request
     here = (runs.c.repository_id == request.repository_id) & (runs.c.issue_number == request.issue_number)
-    return connection.scalar(select(runs.c.id).where(runs.c.open, here, runs.c.id != living.id)) is not None
+    return connection.scalar(select(runs.c.id).where(OPEN, here, runs.c.id != living.id)) is not None
 
 
 def write_newest(connection: Connection, living: Living) -> None:

@@ -16,7 +16,7 @@ from app.ledger.engine import TRIES, OnDatabase
 from app.ledger.errors import LedgerUnreachable
 from app.ledger.folding import Living, cached, locked, owe, taken, write_newest
 from app.ledger.outcomes import Received, Recorded, Ring
-from app.ledger.schema import deliveries, effects, labels, repositories, runs
+from app.ledger.schema import OPEN, deliveries, effects, labels, repositories, runs
 
 ZSTD_LEVEL = 1
 """The quickest: a webhook's body shrinks to a fifth with it, and the receiver must be quick."""
@@ -68,7 +68,7 @@ class Receiving(OnDatabase):
     def stir(self, subject: OnIssue, at: datetime) -> bool:
         """Something happened on the issue that is no fact of its run; whether a plan of its open run waits there."""
         here = (runs.c.repository_id == subject.repository_id) & (runs.c.issue_number == subject.number)
-        waiting = runs.c.open & here & (runs.c.state == "proposed")
+        waiting = OPEN & here & (runs.c.state == "proposed")
         # Most issues have no plan: those are only read, so that talk costs the ledger no write.
         with self._database.reading() as connection:
             if connection.scalar(select(runs.c.id).where(waiting)) is None:
@@ -191,7 +191,7 @@ def _newest(connection: Connection, subject: Subject) -> Sequence[str]:
 
 def _concerned(connection: Connection, subject: Subject) -> Sequence[str]:
     """The runs that a subject names, in the order in which every transaction locks them."""
-    where = _named_by(subject) if isinstance(subject, OnPull) else runs.c.open & _named_by(subject)
+    where = _named_by(subject) if isinstance(subject, OnPull) else OPEN & _named_by(subject)
     return connection.scalars(select(runs.c.id).where(where).order_by(runs.c.id)).all()
 
 

@@ -114,6 +114,9 @@ runs = Table(
     Index("runs_by_deadline", "deadline", sqlite_where=text("open"), postgresql_where=text("open")),
 )
 
+OPEN = text("runs.open")
+"""Of runs that go on, written as the partial indexes say it: SQLite finds none of them for `open = 1`."""
+
 facts = Table(
     "facts",
     metadata,

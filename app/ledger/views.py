@@ -26,7 +26,19 @@ from app.ledger.outcomes import (
     WaitingProposal,
     Watched,
 )
-from app.ledger.schema import artifacts, deliveries, effects, facts, labels, mints, missed, repositories, runs, spans
+from app.ledger.schema import (
+    OPEN,
+    artifacts,
+    deliveries,
+    effects,
+    facts,
+    labels,
+    mints,
+    missed,
+    repositories,
+    runs,
+    spans,
+)
 from app.ledger.written import effect_read, fact_read
 
 
@@ -64,7 +76,7 @@ class Views(OnDatabase):
         """Id of the issue's open run; there is never more than one."""
         at_issue = (runs.c.repository_id == repository_id) & (runs.c.issue_number == number)
         with self._database.reading() as connection:
-            return connection.scalar(select(runs.c.id).where(runs.c.open, at_issue))
+            return connection.scalar(select(runs.c.id).where(OPEN, at_issue))
 
     def any_open(self) -> bool:
         """True while some run has not ended."""
@@ -94,7 +106,7 @@ class Views(OnDatabase):
 
     def due_to_expire(self, now: datetime) -> tuple[str, ...]:
         """Ids of the open runs that waited until their deadline, the longest overdue first."""
-        over = select(runs.c.id).where(runs.c.open, runs.c.deadline <= now).order_by(runs.c.deadline, runs.c.id)
+        over = select(runs.c.id).where(OPEN, runs.c.deadline <= now).order_by(runs.c.deadline, runs.c.id)
         with self._database.reading() as connection:
             return tuple(connection.scalars(over))
 

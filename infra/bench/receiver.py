@@ -37,6 +37,9 @@ HERE = Path(__file__).resolve().parent
 REQUESTS = {"ignored by name": 1500, "ignored by content": 1500, "accepted": 300, "accepted again": 300}
 """Kinds of delivery, and how many of each are sent per round."""
 
+LABELS = {"countersign": 1, "bug": 2}
+"""By id: a label of an id that was seen to trigger does so whatever it is called."""
+
 _numbers = itertools.count(1)
 
 
@@ -69,13 +72,13 @@ def payload(number: int, label: str) -> bytes:
         "body": "A megabyte is said to be 1000.0 kB. " * 90,
         "user": person,
         "state": "open",
-        "labels": [{"id": 1, "name": label}],
+        "labels": [{"id": LABELS[label], "name": label}],
     }
     return json.dumps(
         {
             "action": "labeled",
             "issue": issue | dict(itertools.islice(links.items(), 12)),
-            "label": {"id": 1, "name": label},
+            "label": {"id": LABELS[label], "name": label},
             "repository": {"id": 501, "full_name": "acme/widgets", "owner": person, **links},
             "sender": person,
             "installation": {"id": 901},

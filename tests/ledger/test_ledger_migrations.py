@@ -20,7 +20,7 @@ from app.ledger.copying import Copied, back_up
 from app.ledger.engine import Database
 from app.ledger.errors import LedgerBehind, LedgerUnreachable
 from app.ledger.outcomes import Claim
-from app.ledger.schema import REVISION, metadata
+from app.ledger.schema import OPEN, REVISION, metadata
 from app.ledger.store import Ledger
 from tests.fakes.deliveries import LEASE, Told
 from tests.fakes.older_ledgers import earlier_revisions, older_ledger
@@ -134,3 +134,13 @@ def test_opening_the_room_and_a_ledger_loads_no_migrations(ledger_url: str) -> N
     )
     told = subprocess.run([sys.executable, "-c", look, ledger_url], capture_output=True, text=True, check=True)
     assert told.stdout.strip() == "set() False"
+
+
+def test_an_issue_s_open_run_is_found_by_its_index_however_many_runs_there_were(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    migrate(url)
+    database = Database(url)
+    with closing(database), database.reading() as connection:
+        look = f"EXPLAIN QUERY PLAN SELECT id FROM runs WHERE {OPEN} AND repository_id = 5 AND issue_number = 7"
+        told = " ".join(str(row) for row in connection.execute(text(look)))
+    assert "one_open_run (repository_id=? AND issue_number=?)" in told
