@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from types import FrameType
@@ -84,6 +85,7 @@ def run_belt(belt: Belt) -> int:
     from app.ledger import open_ledger
     from app.queue import SWEEP, WORK, Doorbell, make_celery
     from worker import tasks
+    from worker.belts.scratch import clear_left
     from worker.rereading import Rereading
     from worker.shop import Shop
     from worker.watching import Watch
@@ -95,6 +97,7 @@ def run_belt(belt: Belt) -> int:
     # It warns root of messages that run code; ours are ids in JSON, and no other form is taken.
     warnings.simplefilter("ignore", SecurityWarning)
     shop = Shop(settings, ledger, Doorbell(celery), _mint(settings.mint, belt))
+    clear_left(time.time())
     watch = Watch(shop) if belt is Belt.PUBLISHER else None
     rereading = Rereading(shop, watch) if watch is not None else None
     over_at_last = threading.Timer(LAST_SECONDS, lambda: os._exit(1))

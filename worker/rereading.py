@@ -15,7 +15,7 @@ from app.core.facts import Fact, IssueChanged, IssueEnd, IssueEnded, LabelRemove
 from app.core.issue import IssueSnapshot
 from app.core.news import Delivery, News, OnIssue
 from app.core.run import Closed, Published, Request, State
-from app.ledger.outcomes import OpenRun, Recorded, RunView
+from app.ledger.outcomes import OpenRun, RunView
 from app.web.intake import Intake, Told
 from worker.github.errors import GitHubError, Gone, Moved, NotFound, RateLimited
 from worker.github.reader import Reader
@@ -83,17 +83,12 @@ class Rereading:
         with self._shop.connection(token, one.installation_id) as connection:
             reader = Reader(connection, RepositoryRef(one.repository_id, one.repository))
             for fact in _facts(reader, view.state, at):
-                self._record(one.run, fact)
+                if self._shop.tell(one.run, fact):
+                    _LOG.info("%s of run %s was found by reading", fact.kind, one.run)
             if isinstance(view.state, Published):
                 return
             for comment in _unheard(reader, view):
                 self._hear(comment, one, view, at)
-
-    def _record(self, run: str, fact: Fact) -> None:
-        recorded = self._shop.ledger.record(run, fact)
-        if isinstance(recorded, Recorded):
-            _LOG.info("%s of run %s was found by reading", fact.kind, run)
-            self._shop.doorbell.ring(recorded.rings)
 
     def _hear(self, comment: CommentView, one: OpenRun, view: RunView, at: datetime) -> None:
         """Understood by the same rules as a delivery of the comment, and taken at most once."""

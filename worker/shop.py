@@ -16,7 +16,7 @@ from app.core.plan import Plan, TemplatePin
 from app.core.run import Approved, Built, Reporting, Request, State
 from app.core.shelf import Shelf
 from app.core.template import Template, TemplateUnreadable
-from app.ledger.outcomes import Claim
+from app.ledger.outcomes import Claim, Recorded
 from app.ledger.store import Ledger
 from app.queue import Doorbell
 from worker.evidence.trace import Trace
@@ -126,6 +126,13 @@ class Shop:
     def repository_url(self, request: Request) -> str:
         """The repository's page."""
         return f"{self.settings.github.web_url}/{self.repository(request).full_name}"
+
+    def tell(self, run: str, fact: Fact) -> bool:
+        """The run has taken what no delivery told, and what follows was rung for; False where it has no use for it."""
+        recorded = self.ledger.record(run, fact)
+        if isinstance(recorded, Recorded):
+            self.doorbell.ring(recorded.rings)
+        return isinstance(recorded, Recorded)
 
     def keep(self, content: bytes, media: str) -> str:
         """Keeps a full output; answers with the reference by which it can be reopened."""

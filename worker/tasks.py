@@ -94,12 +94,9 @@ class _Owed:
 def _expire(shop: Shop) -> None:
     for run in shop.ledger.due_to_expire(shop.clock()):
         try:
-            recorded = shop.ledger.record(run, Expired(at=shop.clock()))
+            shop.tell(run, Expired(at=shop.clock()))
         except LedgerNewer:
             _LOG.warning("run %s is left to a newer version", run)
-            continue
-        if isinstance(recorded, Recorded):
-            shop.doorbell.ring(recorded.rings)
 
 
 def _settle(shop: Shop, claim: Claim, facts: Sequence[Fact], outcome: str) -> None:
@@ -147,9 +144,7 @@ def _hold(shop: Shop, claim: Claim, held: Held) -> None:
     if isinstance(claim.state, Approved):
         digest = claim.state.proposal.digest
         fact = ExecutionHeld(at=shop.clock(), plan_digest=digest, reason=held.reason, remedy=held.remedy)
-        recorded = shop.ledger.record(claim.run, fact)
-        if isinstance(recorded, Recorded):
-            shop.doorbell.ring(recorded.rings)
+        shop.tell(claim.run, fact)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from app.core.stalling import PATIENCE, Debt, stall_of
 from app.ledger.errors import LedgerNewer
-from app.ledger.outcomes import EffectView, Recorded
+from app.ledger.outcomes import EffectView
 from worker.shop import Shop
 
 _LOG = logging.getLogger(__name__)
@@ -23,9 +23,8 @@ def look_around(shop: Shop, at: datetime) -> None:
             continue
         debts = [_debt(one) for one in view.effects if one.settled_at is None]
         stalled = stall_of(view.state, debts, shop.ledger.last_sign(run) or view.opened_at, at)
-        recorded = shop.ledger.record(run, stalled) if stalled is not None else None
-        if isinstance(recorded, Recorded):
-            shop.doorbell.ring(recorded.rings)
+        if stalled is not None:
+            shop.tell(run, stalled)
 
 
 def _debt(row: EffectView) -> Debt:

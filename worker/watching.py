@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
 
-from app.core.facts import ApprovalVoided, Fact, ThumbSeen
+from app.core.facts import ApprovalVoided, ThumbSeen
 from app.core.issue import Person
-from app.ledger.outcomes import Recorded, StandingThumb, WaitingProposal, Watched
+from app.ledger.outcomes import StandingThumb, WaitingProposal, Watched
 from worker.github.errors import GitHubError, Unauthorized
 from worker.github.reacting import reacted
 from worker.github.views import CommentReactions, RepositoryRef
@@ -26,6 +26,7 @@ TOKEN_SECONDS = 500.0
 """A token for watching is used this long, then given back for a new one."""
 
 _LOG = logging.getLogger("countersign.watching")
+
 
 @dataclass(slots=True)
 class _Quiet:
@@ -161,7 +162,7 @@ class Watch:
             return
         reason = f"The 👍 of {thumb.person.login} is not on the plan's comment any more."
         remedy = "Approve the plan again to have it carried out."
-        self._record(thumb.run, ApprovalVoided(at=at, plan_digest=thumb.plan_digest, reason=reason, remedy=remedy))
+        self._shop.tell(thumb.run, ApprovalVoided(at=at, plan_digest=thumb.plan_digest, reason=reason, remedy=remedy))
 
     def _tell(self, plan: WaitingProposal, reactions: CommentReactions, bot_user_id: int, at: datetime) -> None:
         for thumb in reactions.thumbs:
@@ -175,12 +176,7 @@ class Watch:
                 person=Person(id=thumb.user_id, login=thumb.login),
                 created_at=thumb.created_at,
             )
-            self._record(plan.run, fact)
-
-    def _record(self, run: str, fact: Fact) -> None:
-        recorded = self._shop.ledger.record(run, fact)
-        if isinstance(recorded, Recorded):
-            self._shop.doorbell.ring(recorded.rings)
+            self._shop.tell(plan.run, fact)
 
     def _token(self, installation_id: int, repositories: list[int], at: datetime) -> Token:
         """One that is for all of these; the mint ends the older ones that are for some of them."""

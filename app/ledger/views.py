@@ -89,13 +89,8 @@ class Views(OnDatabase):
         with self._database.reading() as connection:
             names = _names_today(connection)
             found = connection.execute(places.where(runs.c.open).order_by(runs.c.opened_at, runs.c.id)).all()
-        known = {row.repository_id: Seen(row.repository_id, row.repository, row.installation_id) for row in found}
-        today = {id: names.get(id, seen) for id, seen in known.items()}
-        return tuple(
-            OpenRun(row.id, place.installation_id, place.repository_id, place.full_name)
-            for row in found
-            for place in (today[row.repository_id],)
-        )
+        today = ((row.id, _today(row, names)) for row in found)
+        return tuple(OpenRun(id, place.installation_id, place.repository_id, place.full_name) for id, place in today)
 
     def run_of_pull(self, repository_id: int, number: int) -> str | None:
         """Id of the run that opened this pull request."""
@@ -280,7 +275,7 @@ def _names_today(connection: Connection) -> dict[int, Seen]:
     }
 
 
-def _today(request: Request, names: dict[int, Seen]) -> Seen:
+def _today(request: Request | Row[Any, Any, Any, Any], names: dict[int, Seen]) -> Seen:
     known = Seen(request.repository_id, request.repository, request.installation_id)
     return names.get(request.repository_id, known)
 

@@ -17,7 +17,7 @@ from app.core.digest import text_digest
 from app.core.issue import Person
 from app.core.news import Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository
 from app.web import labels
-from app.web.payload import PAYLOAD, ROUTING, Comment
+from app.web.payload import PAYLOAD, ROUTING, Comment, Payload
 from app.web.reading import (
     A_PULL,
     NO_INSTALLATION,
@@ -74,7 +74,7 @@ class Intake:
             action = ROUTING.decode(body).action or ""
             reader = actions.get(action)
             if reader is None:
-                return _stirring(event, Ignored(f"{event}.{action} is not an action that is followed"), body)
+                return _not_followed(event, action, body)
             payload = PAYLOAD.decode(body)
             if self.bot_id is not None and payload.sender is not None and payload.sender.id == self.bot_id:
                 return Ignored("this is our own doing")
@@ -82,7 +82,7 @@ class Intake:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as wrong:
             return Unreadable(f"The body is not what GitHub sends for {event}: {wrong}.")
         if isinstance(understood, Ignored):
-            return _stirring(event, understood, body)
+            return _stirring(event, understood, payload)
         if isinstance(understood, WhichLabels):
             return understood
         return Told(action, understood if isinstance(understood, tuple) else (understood,))
@@ -103,13 +103,20 @@ _OF_ISSUES = ("issues", "issue_comment")
 """Events that happen on one issue: people are there now, and a 👍 may follow of which nothing tells (1)."""
 
 
-def _stirring(event: str, ignored: Ignored, body: bytes) -> Ignored:
-    """With the issue on which it happened, unless a bot did it; whatever else is in the body."""
+def _not_followed(event: str, action: str, body: bytes) -> Ignored:
+    """Whatever else is in the body: GitHub may write what is new in other forms."""
+    ignored = Ignored(f"{event}.{action} is not an action that is followed")
     if event not in _OF_ISSUES:
         return ignored
     try:
-        payload = PAYLOAD.decode(body)
+        return _stirring(event, ignored, PAYLOAD.decode(body))
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return ignored
+
+
+def _stirring(event: str, ignored: Ignored, payload: Payload) -> Ignored:
+    """With the issue on which it happened, unless a bot did it."""
+    if event not in _OF_ISSUES:
         return ignored
     issue, repository, sender = payload.issue, payload.repository, person_of(payload.sender)
     if issue is None or repository is None or sender is None or sender.is_bot or issue.pull_request is not None:

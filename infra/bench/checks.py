@@ -29,7 +29,8 @@ from app.core.report import CheckRun, Report, When, checks_shown
 from app.core.verdict import Allowed, Refused
 from infra.bench.grounds import Day, Grounds, days_in, default_folder, said
 from infra.bench.rank_cases import clone_of
-from worker.belts.proving import BoxLost, Prover, scratch, tests_among
+from worker.belts.proving import BoxLost, Prover, tests_among
+from worker.belts.scratch import scratch
 from worker.box.box import Box, open_box
 from worker.box.checks import PYTEST, NamedCheck, PathArguments
 from worker.box.command import BoxUnavailable

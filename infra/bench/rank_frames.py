@@ -22,8 +22,9 @@ from infra.bench.grounds import Day, Grounds, days_in, default_folder, said
 from infra.bench.rank import FIRST, shares, worst_place
 from infra.bench.rank_cases import Case, clone_of, issues_in
 from infra.bench.rank_fit import LEFT_OUT
-from worker.belts.proving import BoxLost, scratch
+from worker.belts.proving import BoxLost
 from worker.belts.reproduced import briefly
+from worker.belts.scratch import scratch
 from worker.belts.trying import Trials, Tried
 from worker.box.attempts import attempts
 from worker.box.box import Box, BoxUnavailable, open_box

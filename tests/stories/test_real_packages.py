@@ -18,7 +18,7 @@ from tests.fakes.household import Furnishing
 from tests.fakes.packages import JINJA, NCOMPRESS, SHELL_QUOTE, Package
 from tests.fakes.released import NotFetched, Release, files_of, from_index, from_npm, from_pool
 from tests.fakes.story import REPO, Story
-from worker.belts.proving import scratch
+from worker.belts.scratch import scratch
 from worker.box.box import Box, Command, Ran
 from worker.box.checks import Ground, command_for, discover
 from worker.box.environment import Workshop, registry_variables

@@ -2,8 +2,6 @@
 
 import hashlib
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,6 +13,7 @@ from app.core.report import NOT_RUN, CheckRun, When
 from app.core.span import SpanKind
 from app.core.verdict import Refused
 from worker.belts.believing import heard
+from worker.belts.scratch import scratch
 from worker.box.checks import Ground, NamedCheck, command_for, discover
 from worker.box.command import BoxUnavailable, Ran, Runs
 from worker.box.environment import CheckEnvironment, EnvironmentUnavailable
@@ -207,15 +206,3 @@ def _marks(view: str) -> str:
 def tests_among(changes: tuple[EditedFile, ...]) -> tuple[EditedFile, ...]:
     """The changes to tests alone: on these the regression test must fail."""
     return tuple(change for change in changes if is_test(change.path))
-
-
-@contextmanager
-def scratch() -> Iterator[Path]:
-    """An empty folder that is gone afterwards. Its path says nothing about the run."""
-    folder = Path(tempfile.mkdtemp(prefix="countersign-"))
-    # The box's account passes through by name and lists nothing; a private folder would cost it a copy.
-    folder.chmod(0o711)
-    try:
-        yield folder
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from app.core.span import SpanKind
 from app.core.verdict import Refused
-from worker.belts.proving import BoxLost, scratch
+from worker.belts.proving import BoxLost
+from worker.belts.scratch import scratch
 from worker.box.attempts import attempts
 from worker.box.command import BoxUnavailable, Command, Runs
 from worker.box.command import Ran as Result

@@ -21,7 +21,8 @@ from worker.belts import executor, research
 from worker.belts.amending import Amender
 from worker.belts.bench import Bench, BenchModels, Made, Paused, Stopped
 from worker.belts.progress import Progress
-from worker.belts.proving import BoxLost, NotPrepared, Prover, scratch
+from worker.belts.proving import BoxLost, NotPrepared, Prover
+from worker.belts.scratch import scratch
 from worker.box.checks import Ground, checks_of
 from worker.box.command import BoxUnavailable, Runs
 from worker.box.environment import EnvironmentUnavailable

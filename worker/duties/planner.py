@@ -19,10 +19,10 @@ from worker.belts.browsing import Browsing, has_pages, lacking
 from worker.belts.earlier import Earlier, read_case
 from worker.belts.looking_up import LookUps
 from worker.belts.other_kind import OtherKind
-from worker.belts.proving import scratch
 from worker.belts.reading_docs import DocsTool
 from worker.belts.reading_up import NotReady, ReadUp, read
 from worker.belts.reproducing import Reproducing, Workplace
+from worker.belts.scratch import scratch
 from worker.box.checks import Ground, NamedCheck, checks_of
 from worker.box.page import chromium_here
 from worker.box.provision import Provisions
