@@ -7,7 +7,6 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from app.core.report import Report
 from app.core.run import Approved, Closed, Published
 from tests.fakes.greeting import FILES, PLAN, STEP_1, calls, planning, reviewing, script, stepping, submitting
 from tests.fakes.household import Furnishing
+from tests.fakes.processes import told_of_each
 from tests.fakes.story import REPO, Story
 
 pytestmark = pytest.mark.needs_userns
@@ -381,12 +381,7 @@ SLEEP = f"317.{os.getpid():010d}"
 
 def sleepers() -> list[int]:
     """Processes of the check below that are alive."""
-    found = []
-    for place in Path("/proc").iterdir():
-        with suppress(OSError):
-            if place.name.isdigit() and (place / "cmdline").read_bytes() == f"sleep\0{SLEEP}\0".encode():
-                found.append(int(place.name))
-    return found
+    return [pid for pid, words in told_of_each("cmdline") if words == f"sleep\0{SLEEP}\0".encode()]
 
 
 def waited_for(what: Callable[[], Any]) -> None:

@@ -27,6 +27,7 @@ from infra.scripted_model.server import ScriptedModel
 from infra.twin.twin import AppWish, Twin
 from tests.fakes.greeting import FILES, ISSUE, SCRIPT
 from tests.fakes.household import REPO, SECRET, app_key
+from tests.fakes.processes import told_of_each
 from worker.box.processes import Process, start_process
 
 pytestmark = [pytest.mark.needs_userns, pytest.mark.slow]
@@ -123,14 +124,8 @@ def free_port() -> int:
 
 def processes_of(folder: Path) -> list[str]:
     """Whatever runs with this story's data folder in its environment, by its command line."""
-    found = []
-    for place in Path("/proc").iterdir():
-        try:
-            if place.name.isdigit() and str(folder / "data").encode() in (place / "environ").read_bytes():
-                found.append((place / "cmdline").read_bytes().replace(b"\0", b" ").decode())
-        except OSError:
-            continue
-    return found
+    own = {pid for pid, environment in told_of_each("environ") if str(folder / "data").encode() in environment}
+    return [words.replace(b"\0", b" ").decode() for pid, words in told_of_each("cmdline") if pid in own]
 
 
 def accounts(world: World) -> dict[str, str]:

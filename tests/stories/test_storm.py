@@ -4,12 +4,12 @@ The short form is a few runs made by code alone; `make soak` goes on for as long
 `--seed` brings the same storm again.
 """
 
+import os
 import random
 import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
@@ -24,6 +24,7 @@ from tests.fakes.greeting import FILES
 from tests.fakes.household import Furnishing
 from tests.fakes.moments import what_counts
 from tests.fakes.mortal import MortalStory
+from tests.fakes.processes import children, told_of_each
 from tests.fakes.story import REPO
 from tests.fakes.weather import Weather
 from tests.stories.test_packs import NO_MODEL, replace_form
@@ -168,11 +169,8 @@ def no_token_lives_that_the_ledger_does_not_name(story: MortalStory) -> None:
 
 
 def boxes() -> Iterator[str]:
-    """Processes of boxes that go on."""
-    for command in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = command.read_bytes()
-        except OSError:
-            continue
-        if b"countersign-box" in words:
+    """Boxes that this process opened and that go on."""
+    own = set(children(os.getpid()))
+    for pid, words in told_of_each("cmdline"):
+        if pid in own and b"bwrap" in words:
             yield words.decode(errors="replace")

@@ -23,6 +23,7 @@ from infra.demo.fetch_input import Archive, InputUnavailable, fetch_input
 from infra.scripted_model.server import ScriptedModel
 from tests.conftest import leave_out
 from tests.fakes.greeting import FILES, ISSUE, SCRIPT
+from tests.fakes.processes import told_of_each
 
 ROOT = Path(__file__).resolve().parents[3]
 LATER = Archive("humanize", "4.16.0", "7dc2244a2f84a4bfb1d36c37bac80cd78e35cdc5c119206d87b018e1445f3a3f")
@@ -106,12 +107,7 @@ def demo(tmp_path):
 
 def left_of(session):
     """Processes of the demo's session, or started by it in sessions of their own."""
-    found = []
-    for environ in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            if str(session.temporary).encode() in environ.read_bytes():
-                found.append(environ.parent.name)
-    return found
+    return [pid for pid, environment in told_of_each("environ") if str(session.temporary).encode() in environment]
 
 
 @pytest.mark.needs_userns

@@ -35,19 +35,6 @@ def refused(done: subprocess.CompletedProcess[str], name: str) -> str:
     return line
 
 
-def children(pid: int) -> list[int]:
-    """The processes below one, however deep."""
-    found = []
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:
-            continue
-        if int(fields[1]) == pid and fields[0] != "Z":
-            found += [int(stat.parent.name), *children(int(stat.parent.name))]
-    return found
-
-
 def runs(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"

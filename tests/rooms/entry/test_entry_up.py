@@ -15,7 +15,8 @@ from app.ledger import open_ledger
 from infra.scripted_model.server import ScriptedModel
 from tests.fakes.greeting import FILES, PLAN, SCRIPT, calls, planning, script
 from tests.fakes.household import app_key
-from tests.rooms.entry.conftest import ROOT, children, run, runs, until
+from tests.fakes.processes import children
+from tests.rooms.entry.conftest import ROOT, run, runs, until
 from worker.up import HOLDS, held_by
 
 REPO = "acme/greet"

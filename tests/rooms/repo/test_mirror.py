@@ -2,12 +2,12 @@
 
 import base64
 import threading
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.fakes.processes import told_of_each
 from worker.repo.mirror import (
     AccessDenied,
     CommitMissing,
@@ -117,13 +117,7 @@ def test_the_token_is_in_no_file_of_the_mirror_and_in_no_argument_list(git_serve
 
     def watch() -> None:
         while not done.is_set():
-            for process in Path("/proc").glob("[0-9]*/cmdline"):
-                try:
-                    line = process.read_bytes()
-                except OSError:
-                    continue
-                if b"git" in line:
-                    lines.append(line)
+            lines.extend(line for _, line in told_of_each("cmdline") if b"git" in line)
 
     watcher = threading.Thread(target=watch)
     watcher.start()
