@@ -1,6 +1,6 @@
 """Runs and deliveries as others read them. The state is always the fold of the facts, never a cached column."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -63,9 +63,14 @@ class Views(OnDatabase):
                 updated_at=row.updated_at,
             )
 
-    def runs(self, limit: int = 50, before: str | None = None) -> tuple[RunSummary, ...]:
-        """The newest runs first; `before` is the id of the last one that was seen."""
+    def runs(
+        self, limit: int = 50, before: str | None = None, within: Collection[int] | None = None
+    ) -> tuple[RunSummary, ...]:
+        """The newest runs first; `before` is the id of the last one that was seen. With `within` only the runs of
+        these repositories, by id."""
         query = _summaries().order_by(runs.c.opened_at.desc(), runs.c.id.desc()).limit(limit)
+        if within is not None:
+            query = query.where(runs.c.repository_id.in_(within))
         if before is not None:
             last = select(runs.c.opened_at, runs.c.id).where(runs.c.id == before).subquery()
             query = query.join(last, tuple_(runs.c.opened_at, runs.c.id) < tuple_(last.c.opened_at, last.c.id))

@@ -18,7 +18,7 @@ from app.core.plan import Plan
 from app.ledger.errors import LedgerCorrupt, LedgerError
 from app.ledger.outcomes import RunView
 from app.ledger.store import Ledger
-from app.web.viewers import Viewers
+from app.web.viewers import Viewer, Viewers
 from app.web.works import kept, works
 
 PAGE_OF_RUNS = 50
@@ -91,15 +91,21 @@ def _add_for_people(pages: FastAPI, told: Told, templates: jinja2.Environment) -
     async def start() -> Response:
         return RedirectResponse("/runs")
 
-    @pages.get("/runs", dependencies=[Depends(told.viewers.admit)])
-    def runs(before: str | None = None) -> Response:
-        found = told.ledger.runs(PAGE_OF_RUNS + 1, before)
+    admitted = Depends(told.viewers.admit)
+
+    def seen(run: str, viewer: Viewer) -> RunView | None:
+        view = told.ledger.run(run)
+        return view if view is not None and viewer.sees(view.state.request.repository_id) else None
+
+    @pages.get("/runs")
+    def runs(before: str | None = None, viewer: Viewer = admitted) -> Response:
+        found = told.ledger.runs(PAGE_OF_RUNS + 1, before, viewer.repositories)
         older = found[PAGE_OF_RUNS - 1].id if len(found) > PAGE_OF_RUNS else None
         return page("runs.html", runs=found[:PAGE_OF_RUNS], older=older, before=before)
 
-    @pages.get("/runs/{run}", dependencies=[Depends(told.viewers.admit)])
-    def one_run(run: str) -> Response:
-        view = told.ledger.run(run)
+    @pages.get("/runs/{run}")
+    def one_run(run: str, viewer: Viewer = admitted) -> Response:
+        view = seen(run, viewer)
         if view is None:
             return PlainTextResponse("There is no such run.\n", status_code=404, headers=HEADERS)
         return page(
@@ -111,9 +117,9 @@ def _add_for_people(pages: FastAPI, told: Told, templates: jinja2.Environment) -
             works=works(told.ledger, view),
         )
 
-    @pages.get("/runs/{run}/kept/{reference}", dependencies=[Depends(told.viewers.admit)])
-    def one_output(run: str, reference: str) -> Response:
-        view = told.ledger.run(run)
+    @pages.get("/runs/{run}/kept/{reference}")
+    def one_output(run: str, reference: str, viewer: Viewer = admitted) -> Response:
+        view = seen(run, viewer)
         content = None if view is None else kept(told.ledger, view, reference)
         if content is None:
             return PlainTextResponse("Nothing is kept here now.\n", status_code=404, headers=HEADERS)

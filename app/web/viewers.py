@@ -13,13 +13,32 @@ FORWARDED = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "v
 
 
 @dataclass(frozen=True, slots=True)
+class Viewer:
+    """Somebody who was let in, and which repositories they may see now, by id: None is every one of this ledger.
+
+    Whatever a page shows of a run is asked for here first; a run that may not be seen is answered as one that is not
+    there.
+    """
+
+    name: str = ""
+    repositories: frozenset[int] | None = None
+
+    def sees(self, repository_id: int) -> bool:
+        """Whether runs of this repository may be shown."""
+        return self.repositories is None or repository_id in self.repositories
+
+
+EVERYTHING = Viewer()
+
+
+@dataclass(frozen=True, slots=True)
 class Viewers:
     """With a password, who knows it, from anywhere; without one, who sits at this machine."""
 
     password: bytes | None
 
-    def admit(self, request: Request) -> None:
-        """Raises a 401 or 403 with a sentence for who may not see the pages."""
+    def admit(self, request: Request) -> Viewer:
+        """Who asks, as a route's dependency. Raises a 401 or 403 with a sentence for who may not see the pages."""
         if self.password is not None:
             if not hmac.compare_digest(_given(request), self.password):
                 ask = {"www-authenticate": 'Basic realm="Countersign", charset="UTF-8"'}
@@ -28,6 +47,7 @@ class Viewers:
             raise HTTPException(
                 403, "The pages are shown on this machine only. Set COUNTERSIGN_PAGES_PASSWORD to open them."
             )
+        return EVERYTHING
 
 
 def _given(request: Request) -> bytes:

@@ -56,6 +56,8 @@ def test_ids_beyond_32_bits_come_back_exactly(ledger: Ledger) -> None:
     assert (waiting.repository_id, waiting.installation_id, waiting.comment_id) == (big, big - 1, comment)
     [summary] = ledger.runs()
     assert (summary.repository_id, summary.issue_number) == (big, 2_600_000_001)
+    assert ledger.runs(within=(1, big)) == (summary,)
+    assert ledger.runs(within=(1, big - 1)) == ledger.runs(within=()) == ()
     assert ledger.open_run(big, 2_600_000_001) == request.run
     view = ledger.run(request.run)
     assert view is not None
