@@ -21,10 +21,13 @@ class Limits:
 
     body_bytes: int = 25 * 1024 * 1024
     """GitHub sends no payload over 25 MB (github-facts 13)."""
-    small_bytes: int = 1024 * 1024
-    """What each request may hold without waiting for a seat."""
+    small_bytes: int = 64 * 1024
+    """What each request may hold without waiting for a seat. Most deliveries are smaller."""
+    middle_bytes: int = 1024 * 1024
+    middle_bodies: int = 32
+    """How many requests may hold more than a small body at the same time, up to a middle one."""
     large_bodies: int = 2
-    """How many requests may hold more than that at the same time."""
+    """How many requests may hold more than a middle body at the same time."""
     seconds: float = 10.0
     """From the request's head to the body's end, waiting included; GitHub itself gives up after 10 s (12)."""
     linger_seconds: float = 2.0
@@ -66,10 +69,12 @@ class BodyReader:
 
     secrets: tuple[bytes, ...]
     limits: Limits = LIMITS
-    _seats: asyncio.Semaphore = field(init=False)
+    _middle: asyncio.Semaphore = field(init=False)
+    _large: asyncio.Semaphore = field(init=False)
 
     def __post_init__(self) -> None:
-        self._seats = asyncio.Semaphore(self.limits.large_bodies)
+        self._middle = asyncio.Semaphore(self.limits.middle_bodies)
+        self._large = asyncio.Semaphore(self.limits.large_bodies)
 
     async def read(self, receive: Receive, declared: int | None) -> Intaken:
         """The body. Raises TooLarge, TooSlow, NoRoom or Gone; nothing of the body is kept then.
@@ -78,32 +83,35 @@ class BodyReader:
         """
         if declared is not None and declared > self.limits.body_bytes:
             raise TooLarge
-        seat = _Seat(self._seats)
+        middle, large = _Seat(self._middle), _Seat(self._large)
         try:
             async with asyncio.timeout(self.limits.seconds):
-                return await self._take(receive, seat)
+                return await self._take(receive, middle, large)
         except TimeoutError as late:
-            raise (NoRoom if seat.waited else TooSlow) from late
+            raise (NoRoom if middle.waited or large.waited else TooSlow) from late
         finally:
-            seat.leave()
+            middle.leave()
+            large.leave()
 
-    async def _take(self, receive: Receive, seat: "_Seat") -> Intaken:
+    async def _take(self, receive: Receive, middle: "_Seat", large: "_Seat") -> Intaken:
         macs = [hmac.new(secret, digestmod=hashlib.sha256) for secret in self.secrets]
-        chunks: list[bytes] = []
-        size = 0
+        # One buffer, and no list of pieces: of tiny pieces such a list would take many times what is in them.
+        held = bytearray()
         more = True
         while more:
             chunk, more = await _next(receive)
-            size += len(chunk)
+            size = len(held) + len(chunk)
             if size > self.limits.body_bytes:
                 raise TooLarge
-            if size > self.limits.small_bytes:
-                await seat.take()
+            if size > self.limits.middle_bytes:
+                await large.take()
+                middle.leave()
+            elif size > self.limits.small_bytes:
+                await middle.take()
             for mac in macs:
                 mac.update(chunk)
-            chunks.append(chunk)
-        body = chunks[0] if len(chunks) == 1 else b"".join(chunks)
-        return Intaken(body, tuple(mac.hexdigest().encode() for mac in macs))
+            held += chunk
+        return Intaken(bytes(held), tuple(mac.hexdigest().encode() for mac in macs))
 
     async def pour_away(self, receive: Receive) -> None:
         """Read on without keeping anything, for a short while: an answer sent on a connection that is then closed
@@ -127,7 +135,7 @@ async def _next(receive: Receive) -> tuple[bytes, bool]:
 
 
 class _Seat:
-    """One request's place among the large bodies; taken at most once and always given back."""
+    """One request's place among the larger bodies; taken at most once and always given back."""
 
     def __init__(self, seats: asyncio.Semaphore) -> None:
         self._seats = seats

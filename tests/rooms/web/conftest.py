@@ -3,8 +3,12 @@
 import hashlib
 import hmac
 import json
+import os
+import re
 import shutil
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +29,24 @@ from app.web.body import LIMITS, Limits
 
 SECRET = "It's a Secret to Everybody"
 PATIENCE = 30.0
+MB = 1024 * 1024
+FORGED = "sha256=" + "0" * 64
+
+
+def head(framing: str, signature: str = FORGED) -> bytes:
+    """The head of a delivery; whoever sends it sends the body as it says."""
+    return (
+        "POST /webhooks/github HTTP/1.1\r\nhost: here\r\ncontent-type: application/json\r\n"
+        f"x-github-event: issues\r\nx-github-delivery: flood\r\nx-hub-signature-256: {signature}\r\n{framing}\r\n\r\n"
+    ).encode()
+
+
+def answer_of(connection: socket.socket) -> str:
+    """The status line, or "cut" where the connection ended without one."""
+    try:
+        return connection.recv(65536).partition(b"\r\n")[0].decode() or "cut"
+    except ConnectionError:
+        return "cut"
 
 
 def sign(body: bytes, secret: str = SECRET) -> str:
@@ -101,6 +123,23 @@ class Door:
         return len(list((self.data_dir / "queue" / "messages").glob("*.msg")))
 
 
+@dataclass
+class Process(Door):
+    """The web process as it is started for real."""
+
+    pid: int = 0
+
+    def answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=PATIENCE).status_code == 200
+        except httpx.TransportError:
+            return False
+
+    def peak_mb(self) -> float:
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        return int(re.findall(r"VmHWM:\s+(\d+)", status)[0]) / 1024
+
+
 def wait_until(true: Callable[[], Any], seconds: float = PATIENCE) -> None:
     """Returns once `true()` is; fails the test after `seconds`."""
     until = time.monotonic() + seconds
@@ -130,6 +169,25 @@ def running(settings: WebSettings, limits: Limits = LIMITS) -> Iterator[Door]:
         finally:
             server.should_exit = True
             thread.join(PATIENCE)
+
+
+@contextmanager
+def started(env: dict[str, str]) -> Iterator[Process]:
+    """The product's web process on a free port; it ends well when it is told to."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    env = env | {"PORT": str(port), "PATH": os.environ["PATH"]}
+    settings = web_settings(env)
+    with subprocess.Popen([sys.executable, "-m", "app.main"], env=env) as running, ExitStack() as stack:
+        stack.callback(running.kill)
+        ledger = open_ledger(settings.ledger.url)
+        stack.callback(ledger.close)
+        process = Process(f"http://127.0.0.1:{port}", ledger, settings.queue.data_dir, pid=running.pid)
+        stack.callback(process.client.close)
+        wait_until(process.answers)
+        yield process
+        running.terminate()
+        assert running.wait(20) == 0
 
 
 @pytest.fixture(scope="session")
