@@ -7,7 +7,6 @@ import signal
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -24,9 +23,6 @@ if TYPE_CHECKING:
 
 REFUSED = 2
 """Exit code of a process that must not start as it was set up."""
-
-LAST_SECONDS = 8.0
-"""How long a belt that was told to stop may go on with what it has begun; its lease tells the others."""
 
 USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | up | distill | rank"
 
@@ -79,13 +75,12 @@ def _printed(command: Callable[[Sequence[str]], int], words: Sequence[str]) -> i
 
 def run_belt(belt: Belt) -> int:
     """One belt's worker: its own queue, its own keys, a few threads."""
-    from celery.exceptions import SecurityWarning  # type: ignore[import-untyped]
-    from celery.signals import worker_shutting_down  # type: ignore[import-untyped]
-
     from app.ledger import open_ledger
-    from app.queue import SWEEP, WORK, Doorbell, make_celery
+    from app.queue import Doorbell, make_celery
+    from app.queue.listening import Ears, listen
     from worker import tasks
     from worker.belts.scratch import clear_left
+    from worker.ending import Ending
     from worker.rereading import Rereading
     from worker.shop import Shop
     from worker.watching import Watch
@@ -94,46 +89,23 @@ def run_belt(belt: Belt) -> int:
     made_data_dir(environment())
     ledger = open_ledger(settings.ledger.url)
     celery = make_celery(settings.queue)
-    # It warns root of messages that run code; ours are ids in JSON, and no other form is taken.
-    warnings.simplefilter("ignore", SecurityWarning)
-    shop = Shop(settings, ledger, Doorbell(celery), _mint(settings.mint, belt))
+    ending = Ending(writes_outside=belt is Belt.PUBLISHER)
+    shop = Shop(settings, ledger, Doorbell(celery), _mint(settings.mint, belt), ending=ending)
     clear_left(time.time())
     watch = Watch(shop) if belt is Belt.PUBLISHER else None
     rereading = Rereading(shop, watch) if watch is not None else None
-    over_at_last = threading.Timer(LAST_SECONDS, lambda: os._exit(1))
-    over_at_last.daemon = True
-
-    def stopping(**told: object) -> None:
-        # Told twice, it is stopping already.
-        if not over_at_last.is_alive():
-            over_at_last.start()
-
-    worker_shutting_down.connect(stopping, weak=False)
-
-    def work(effect_id: int) -> None:
-        tasks.work(shop, int(effect_id))
-
-    def sweep(name: str) -> None:
-        tasks.sweep(shop, watch, rereading)
-
-    celery.task(name=WORK)(work)
-    celery.task(name=SWEEP)(sweep)
-    worker = celery.Worker(
-        pool="threads",
-        concurrency=settings.threads,
-        queues=[belt.value],
-        without_gossip=True,
-        without_mingle=True,
-        without_heartbeat=True,
-        loglevel="WARNING",
-        hostname=f"{belt}@countersign",
-        quiet=True,
+    ears = Ears(
+        belt=belt,
+        threads=settings.threads,
+        work=lambda effect_id: tasks.work(shop, effect_id),
+        sweep=lambda name: tasks.sweep(shop, watch, rereading),
+        stopping=ending.stop,
     )
-    worker.start()
+    code = listen(celery, ears)
     if watch is not None:
         watch.close()
     ledger.close()
-    return int(worker.exitcode or 0)
+    return code
 
 
 def _mint(line: MintLine, belt: Belt) -> "MintCaller":

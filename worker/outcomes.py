@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from worker.evidence.trace import CalledOff
+from worker.evidence.trace import CalledOff, HandedOver
 from worker.github.errors import (
     Archived,
     BranchNotSeen,
@@ -50,6 +50,13 @@ class Limited(Wait):
 
 
 @dataclass(frozen=True)
+class GiveBack:
+    """This process ends: another one goes on with it at once, and it costs no attempt."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class Retry:
     """Something failed: tried again, a bounded number of times. `branch` holds what was done before it did."""
 
@@ -81,7 +88,7 @@ class Drop:
     reason: str
 
 
-Outcome = Wait | Retry | Abandon | Void | Drop
+Outcome = Wait | GiveBack | Retry | Abandon | Void | Drop
 
 
 class NoLongerKept(Exception):
@@ -105,7 +112,7 @@ def outcome_of(error: Exception) -> Outcome:
         case MustWait():
             return error.wait
         case CalledOff():
-            return Drop(str(error))
+            return GiveBack(str(error)) if isinstance(error, HandedOver) else Drop(str(error))
         case MintDenied(voided=True):
             return Void(error.reason, error.remedy)
         case MintDenied() if error.retry_after is not None:

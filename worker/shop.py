@@ -19,6 +19,7 @@ from app.core.template import Template, TemplateUnreadable
 from app.ledger.outcomes import Claim, Recorded
 from app.ledger.store import Ledger
 from app.queue import Doorbell
+from worker.ending import Ending
 from worker.evidence.trace import Trace
 from worker.github.views import RepositoryRef
 from worker.mint.caller import MintCaller
@@ -63,6 +64,7 @@ class Shop:
     mint: MintCaller
     clock: Callable[[], datetime] = now
     """The time by which claims, facts and deadlines go."""
+    ending: Ending = field(default_factory=Ending)
 
     @property
     def belt(self) -> Belt:

@@ -14,8 +14,9 @@ from app.core.span import SpanKind
 from app.core.verdict import Refused
 from app.ledger.errors import LedgerNewer
 from app.ledger.outcomes import Claim, Recorded
+from worker.ending import REASON
 from worker.evidence.trace import Trace
-from worker.outcomes import Abandon, Drop, Held, Limited, Outcome, Retry, Void, Wait, outcome_of
+from worker.outcomes import Abandon, Drop, GiveBack, Held, Limited, Outcome, Retry, Void, Wait, outcome_of
 from worker.rereading import Rereading
 from worker.shop import Done, Shop
 from worker.watchdog import look_around
@@ -35,6 +36,8 @@ _LOG = logging.getLogger("countersign.tasks")
 
 def work(shop: Shop, effect_id: int) -> None:
     """The effect is done and settled, given back with a reason, or abandoned aloud; or it was not ours to do."""
+    if shop.ending.begun:
+        return
     claim = shop.ledger.claim(effect_id, shop.belt, shop.clock(), shop.settings.lease)
     if isinstance(claim, Refused):
         return
@@ -42,7 +45,7 @@ def work(shop: Shop, effect_id: int) -> None:
         _conclude(shop, claim, Abandon(f"It was tried {MOST_FAULTS} times and did not end well; the log says how."))
         return
     trace = Trace(claim.run, shop.belt, claim.effect_id)
-    with _lease_kept(shop, claim, trace):
+    with _lease_kept(shop, claim, trace), shop.ending.minding(trace, lambda: _give_back(shop, claim, REASON)):
         try:
             with trace.noting(SpanKind.EFFECT, claim.effect.kind):
                 facts, outcome = _duties(shop.belt)[type(claim.effect)](shop, claim, trace)
@@ -60,6 +63,8 @@ def work(shop: Shop, effect_id: int) -> None:
 def sweep(shop: Shop, watch: Watch | None, rereading: Rereading | None = None) -> None:
     """Rings what is owed and was not heard; the publisher also looks for thumbs, for what has expired, for what
     makes no progress, and for what it was not told."""
+    if shop.ending.begun:
+        return
     for effect_id in shop.ledger.owed(shop.belt, shop.clock()):
         shop.doorbell.ring([_Owed(shop, effect_id)])
     if watch is not None:
@@ -114,6 +119,8 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
             _settle(shop, claim, [], f"called off: {reason}")
         case Void():
             _settle(shop, claim, _voided(claim, decided, shop.clock()), f"approval voided: {decided.reason}")
+        case GiveBack(reason):
+            _give_back(shop, claim, reason)
         case Held(seconds, reason):
             # The plan is kept for as long as its approval stands; its expiry ends the waiting.
             _hold(shop, claim, decided)
@@ -130,6 +137,12 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
             abandoned = shop.ledger.abandon(claim, reason, shop.clock(), branch)
             if isinstance(abandoned, Recorded):
                 shop.doorbell.ring(abandoned.rings)
+
+
+def _give_back(shop: Shop, claim: Claim, reason: str) -> None:
+    """Another worker of this belt can claim it now, and is rung for."""
+    shop.ledger.postpone(claim, shop.clock(), reason, shop.clock())
+    shop.doorbell.ring([_Owed(shop, claim.effect_id)])
 
 
 def _voided(claim: Claim, void: Void, at: datetime) -> list[Fact]:

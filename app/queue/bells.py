@@ -25,6 +25,9 @@ REACH_SECONDS = 2.0
 VISIBILITY_SECONDS = 2 * 60 * 60
 """When Redis gives an unacknowledged message to another worker: beyond any effect, since leases decide, not bells."""
 
+PROBE = "probe"
+"""Queue in which it is tried whether the broker takes messages; nobody listens."""
+
 WAITING_RINGS = 1_000
 """How many rings may wait for a slow broker before further ones are left to the sweep."""
 
@@ -69,6 +72,8 @@ def _plain_conf() -> dict[str, Any]:
         "worker_prefetch_multiplier": 1,
         "worker_enable_remote_control": False,
         "worker_send_task_events": False,
+        # Leases decide who goes on, whatever becomes of the connection over which a bell came.
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
         "worker_hijack_root_logger": False,
         "enable_utc": True,
     }
@@ -80,6 +85,9 @@ def _broker_conf(settings: QueueSettings) -> dict[str, Any]:
         "broker_connection_timeout": REACH_SECONDS,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
+        # A Redis that is read-only, full or short of replicas refuses what a worker asks, and that ends the worker;
+        # it is to try again instead.
+        "broker_channel_error_retry": True,
         "broker_pool_limit": 2,
         "task_publish_retry": False,
     }
@@ -185,11 +193,16 @@ class Ringer:
 
 
 def broker_trouble(celery: "Celery") -> str:
-    """Why no bell could be rung now, as a sentence; empty when the broker answers."""
+    """Why no bell could be rung now, as a sentence; empty when the broker took a message and gave it back."""
     try:
         with celery.connection_for_write() as connection:
             connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=REACH_SECONDS)
-            connection.default_channel.queue_declare(Belt.PUBLISHER.value, durable=True)
+            channel = connection.default_channel
+            channel.queue_declare(PROBE, durable=True)
+            # One that is full or read-only answers, and takes nothing.
+            channel.basic_publish(channel.prepare_message("", content_type="text/plain"), "", PROBE)
+            while channel.basic_get(PROBE, no_ack=True) is not None:
+                pass
     except Exception as trouble:
-        return f"The broker does not answer: {trouble!r}"
+        return f"The broker takes no bells: {type(trouble).__name__}: {trouble}"
     return ""

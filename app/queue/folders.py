@@ -30,13 +30,17 @@ def options(folder: Path) -> dict[str, Any]:
     """Transport options for a queue in `folder`, which is made, for this account only."""
     messages, taken = folder / "messages", folder / "taken"
     for each in (messages, taken):
-        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _make(each)
     return {
         "data_folder_in": str(messages),
         "data_folder_out": str(messages),
         "processed_folder": str(taken),
         "polling_interval": POLLING_SECONDS,
     }
+
+
+def _make(folder: Path) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 class FolderChannel(filesystem.Channel):
@@ -50,8 +54,13 @@ class FolderChannel(filesystem.Channel):
     def _put(self, queue: str, payload: Any, **_: Any) -> None:  # type: ignore[override]
         name = f"{time.time_ns()}_{uuid.uuid4().hex}.{queue}.msg"
         unfinished = Path(self.processed_folder, f"{name}.part")
-        unfinished.write_bytes(json.dumps(payload).encode())
-        unfinished.rename(Path(self.data_folder_out, name))
+        self._make_folders()
+        try:
+            unfinished.write_bytes(json.dumps(payload).encode())
+            unfinished.rename(Path(self.data_folder_out, name))
+        except OSError:
+            unfinished.unlink(missing_ok=True)
+            raise
 
     def _get(self, queue: str, timeout: float | None = None) -> Any:
         for name in self._names(queue):
@@ -68,10 +77,17 @@ class FolderChannel(filesystem.Channel):
                 taken.unlink(missing_ok=True)
         raise Empty
 
+    def _make_folders(self) -> None:
+        """Somebody may have emptied the data folder, and everybody who rings or hears goes on."""
+        for each in (self.data_folder_in, self.processed_folder):
+            if not os.path.isdir(each):
+                _make(Path(each))
+
     def _size(self, queue: str) -> int:
         return len(self._names(queue))
 
     def _names(self, queue: str) -> list[str]:
+        self._make_folders()
         found = (_MESSAGE.fullmatch(name) for name in os.listdir(self.data_folder_in))
         return sorted(match[0] for match in found if match and match["queue"] == queue)
 

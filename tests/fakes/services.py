@@ -189,15 +189,16 @@ def _postgres_answers(url: str) -> bool:
     return True
 
 
-def start_redis(room: Path, owner: int, *settings: str) -> Started:
-    """A Redis server on a free port, ended when `owner` is gone; `settings` are further command-line settings.
+def start_redis(room: Path, owner: int, *settings: str, at: int | None = None) -> Started:
+    """A Redis server on a free port, or again `at` this one, ended when `owner` is gone; `settings` are further
+    command-line settings.
 
     It keeps nothing on disk unless told to. The URL names database 0 of 1024.
     """
     binary = redis_binary()
 
     def start() -> Started:
-        port = free_port()
+        port = at or free_port()
         command = [str(binary), "--bind", "127.0.0.1", "--port", str(port), "--dir", str(room), "--databases", "1024",
                    "--save", "", "--appendonly", "no", *settings]  # fmt: skip
         account = pwd.getpwuid(os.geteuid())

@@ -17,6 +17,10 @@ class CalledOff(Exception):
     """What was being done is no longer wanted: a person or a fact ended the need for it."""
 
 
+class HandedOver(CalledOff):
+    """What was being done is wanted, and another process is to do it: this one ends."""
+
+
 @dataclass(slots=True)
 class Noted:
     """How something ended; set by the one who does it."""
@@ -40,14 +44,23 @@ class Trace:
     plan_digest: str = ""
     step: int = 0
     _called_off: str = ""
+    _ended_by: type[CalledOff] = CalledOff
     _breaking: list[Callable[[], None]] = field(default_factory=list)
     _spans: list[Span] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def call_off(self, reason: str) -> None:
         """The work is no longer wanted; the first reason stays. What is under way and can be broken off is."""
+        self._end(reason, CalledOff)
+
+    def hand_over(self, reason: str) -> None:
+        """As `call_off`, where somebody else is to do it: the next act raises `HandedOver`."""
+        self._end(reason, HandedOver)
+
+    def _end(self, reason: str, ended_by: type[CalledOff]) -> None:
         with self._lock:
-            self._called_off = self._called_off or reason
+            if not self._called_off:
+                self._called_off, self._ended_by = reason, ended_by
             acts, self._breaking = self._breaking, []
             # With the lock, so that no block ends meanwhile: what it used may be somebody else's right after it.
             for act in acts:
@@ -60,7 +73,7 @@ class Trace:
     def must_be_wanted(self) -> None:
         """Raises `CalledOff` once the work was called off."""
         if self._called_off:
-            raise CalledOff(self._called_off)
+            raise self._ended_by(self._called_off)
 
     @contextmanager
     def breaking(self, act: Callable[[], None]) -> Iterator[None]:

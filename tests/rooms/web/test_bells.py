@@ -1,15 +1,10 @@
 """Doorbells for real: a Celery worker and beat in processes of their own, over folders and over Redis."""
 
 import json
-import os
-import subprocess
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,68 +12,14 @@ from app.core.belts import Belt
 from app.queue import SWEEP, WORK, Doorbell, Ringer, broker_trouble, make_celery
 from app.queue.folders import FolderTransport
 from app.settings import QueueSettings
+from tests.fakes.ears import SWEEP_SECONDS, Owed, ear
 from tests.rooms.web.conftest import wait_until
-
-SWEEP_SECONDS = 0.3
-
-# Hears one belt's bells and writes down what it heard; "beat" rings instead.
-EAR = """
-import json, os, sys, time
-from pathlib import Path
-from app.queue import SWEEP, WORK, make_celery, ring_sweeps
-from app.settings import QueueSettings
-
-broker, folder, role, heard = sys.argv[1:5]
-celery = make_celery(QueueSettings(broker, Path(folder), float(sys.argv[5])))
-
-def hear(name):
-    def task(argument):
-        with open(heard, "a") as file:
-            file.write(json.dumps([name, argument]) + chr(10))
-    return task
-
-for name in (WORK, SWEEP):
-    celery.task(name=name)(hear(name))
-if role == "beat":
-    ring_sweeps(celery)
-else:
-    celery.worker_main(["worker", "-Q", role, "-P", "solo", "--without-gossip", "--without-mingle",
-                        "--without-heartbeat", "-n", role, "-l", "WARNING"])
-"""
-
-
-@dataclass(frozen=True)
-class Owed:
-    belt: Belt
-    effect_id: int
-
-
-@dataclass(frozen=True)
-class Broker:
-    settings: QueueSettings
-    folder: Path
-
-    @contextmanager
-    def ear(self, role: str) -> Iterator[Callable[[], list[list[object]]]]:
-        """A worker of a belt, or beat; gives what was heard so far."""
-        heard = self.folder / f"heard-{role}-{time.monotonic_ns()}"
-        heard.touch()
-        settings = self.settings
-        arguments = [settings.broker_url, str(settings.data_dir), role, str(heard), str(settings.sweep_seconds)]
-        process = subprocess.Popen(
-            [sys.executable, "-c", EAR, *arguments], env={"PATH": os.environ["PATH"], "PYTHONPATH": os.getcwd()}
-        )
-        try:
-            yield lambda: [json.loads(line) for line in heard.read_text().splitlines()]
-        finally:
-            process.terminate()
-            process.wait(20)
 
 
 @pytest.fixture(params=["folders", "redis"])
-def broker(request: pytest.FixtureRequest, tmp_path: Path) -> Broker:
+def broker(request: pytest.FixtureRequest, tmp_path: Path) -> QueueSettings:
     url = "filesystem://" if request.param == "folders" else request.getfixturevalue("redis_url")
-    return Broker(QueueSettings(url, tmp_path / "state", SWEEP_SECONDS), tmp_path)
+    return QueueSettings(url, tmp_path / "state", SWEEP_SECONDS)
 
 
 @pytest.fixture
@@ -86,33 +27,47 @@ def folders(tmp_path: Path) -> QueueSettings:
     return QueueSettings("filesystem://", tmp_path)
 
 
-def test_a_ring_is_heard_by_its_belt_alone_and_a_sweep_that_came_too_late_by_nobody(broker: Broker) -> None:
-    celery = make_celery(broker.settings)
+def test_a_ring_is_heard_by_its_belt_alone_and_a_sweep_that_came_too_late_by_nobody(broker: QueueSettings) -> None:
+    celery = make_celery(broker)
     bell = Doorbell(celery)
     celery.send_task(SWEEP, args=["planner"], queue="planner", expires=-1)
     bell.ring([Owed(Belt.PLANNER, 2**40), Owed(Belt.EXECUTOR, 5), Owed(Belt.PLANNER, 7)])
     bell.sweep(Belt.PLANNER)
-    with broker.ear("planner") as heard:
-        wait_until(lambda: len(heard()) == 3)
+    with ear(broker, "planner") as hears:
+        wait_until(lambda: len(hears.heard()) == 3)
         bell.ring([Owed(Belt.PLANNER, 8)])
-        wait_until(lambda: len(heard()) == 4)
-        assert heard() == [[WORK, 2**40], [WORK, 7], [SWEEP, "planner"], [WORK, 8]]
+        wait_until(lambda: len(hears.heard()) == 4)
+        assert hears.heard() == [[WORK, 2**40], [WORK, 7], [SWEEP, "planner"], [WORK, 8]]
 
 
-def test_beat_rings_the_sweep_of_every_belt(broker: Broker) -> None:
-    with broker.ear("beat"), broker.ear(",".join(Belt)) as heard:
-        wait_until(lambda: all(heard().count([SWEEP, belt.value]) >= 2 for belt in Belt))
+def test_beat_rings_the_sweep_of_every_belt(broker: QueueSettings) -> None:
+    with ear(broker, "beat"), make_celery(broker).connection_for_read() as connection:
+        for belt in Belt:
+            for _ in range(2):
+                assert rung(connection.default_channel, belt) == (SWEEP, belt.value)
 
 
-def test_a_broker_that_answers_is_no_trouble(broker: Broker) -> None:
-    assert broker_trouble(make_celery(broker.settings)) == ""
+def rung(channel: Any, belt: Belt) -> tuple[str, object]:
+    """The next bell of a belt, once there is one: its task and its argument."""
+    taken: list[Any] = []
+
+    def take() -> bool:
+        taken.append(channel.basic_get(belt.value, no_ack=True))
+        return taken[-1] is not None
+
+    wait_until(take)
+    return taken[-1].headers["task"], json.loads(taken[-1].body)[0][0]
+
+
+def test_a_broker_that_answers_is_no_trouble(broker: QueueSettings) -> None:
+    assert broker_trouble(make_celery(broker)) == ""
 
 
 def test_a_broker_that_is_away_is_named_and_a_ring_neither_raises_nor_hangs(tmp_path: Path) -> None:
     celery = make_celery(QueueSettings("redis://127.0.0.1:1/0", tmp_path))
     began = time.monotonic()
     Doorbell(celery).ring([Owed(Belt.PLANNER, 1)])
-    assert "does not answer" in broker_trouble(celery)
+    assert "takes no bells" in broker_trouble(celery)
     assert time.monotonic() - began < 8
 
 
