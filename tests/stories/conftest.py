@@ -9,6 +9,7 @@ import pytest
 
 from tests.fakes.greeting import FILES, ISSUE, SCRIPT
 from tests.fakes.household import PLAIN, Furnishing
+from tests.fakes.machines import World
 from tests.fakes.story import Story
 
 TOLD: pytest.StashKey[bool] = pytest.StashKey()
@@ -69,3 +70,17 @@ def story(make_story: MakeStory) -> Story:
 def story_on_each_database(make_story: MakeStory, ledger_url: str) -> Story:
     """The same world, once on SQLite and once on PostgreSQL."""
     return make_story(ledger_url=ledger_url)
+
+
+@pytest.fixture
+def make_world(tmp_path: Path) -> Iterator[Callable[..., World]]:
+    """A world for the product's own processes."""
+    made: list[World] = []
+
+    def make(ledger_url: str, the_script: Any = SCRIPT, **more: Any) -> World:
+        made.append(World(tmp_path, ledger_url, the_script, **more))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.close()

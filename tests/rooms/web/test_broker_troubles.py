@@ -1,7 +1,7 @@
 """What can become of a Redis broker, and afterwards every ear hears again: a worker, beat and a web process on one.
 
 Cases QU-01 and QU-03. The ledger's part, that nothing is done twice however often a bell rings, is told in
-`tests/stories/test_broker_and_endings.py`.
+the stories.
 """
 
 import os
@@ -81,9 +81,9 @@ class Broker:
 
     @contextmanager
     def read_only(self) -> Iterator[None]:
-        self.client.execute_command("REPLICAOF", "127.0.0.1", "1")
+        self.client.replicaof("127.0.0.1", 1)
         yield
-        self.client.execute_command("REPLICAOF", "NO", "ONE")
+        self.client.replicaof("no", "one")
 
 
 class Room:
