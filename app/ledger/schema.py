@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-from app.ledger.written import AnyText, BigId, Moment
+from app.ledger.written import AnyName, AnyText, BigId, Moment
 
 REVISION = "0004"
 """The newest migration: what `open_ledger` asks for, without loading Alembic."""
@@ -87,7 +87,7 @@ labels = Table(
 runs = Table(
     "runs",
     metadata,
-    Column("id", String(40), primary_key=True),
+    Column("id", AnyName(40), primary_key=True),
     Column("installation_id", BigInteger, nullable=False),
     Column("repository_id", BigInteger, nullable=False),
     Column("repository", AnyText, nullable=False, comment="its name when the label was set"),

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import BigInteger, DateTime, Dialect, Integer, Text
+from sqlalchemy import BigInteger, DateTime, Dialect, Integer, String, Text
 from sqlalchemy.types import TypeDecorator
 
 from app.core.effects import EFFECTS, Effect
@@ -37,6 +37,13 @@ class AnyText(TypeDecorator[str]):
         if value is None or "\\" not in value:
             return value
         return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value)
+
+
+class AnyName(AnyText):
+    """As `AnyText`, of a bounded length: whatever it is compared with, as somebody's guess of a run's id."""
+
+    impl = String
+    cache_ok = True
 
 
 class Moment(TypeDecorator[datetime]):

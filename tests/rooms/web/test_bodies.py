@@ -98,8 +98,11 @@ def test_a_body_that_trickles_is_given_up_after_its_time(env: dict[str, str]) ->
         assert door.recorded() == 0
 
 
-def test_large_bodies_wait_for_one_another_and_small_ones_for_nobody(env: dict[str, str]) -> None:
-    limits = Limits(small_bytes=50_000, middle_bytes=50_000, large_bodies=1, seconds=1.0, linger_seconds=0.1)
+@pytest.mark.parametrize("seats", [{"middle_bodies": 1}, {"middle_bytes": 50_000, "large_bodies": 1}])
+def test_larger_bodies_wait_for_one_another_and_small_ones_for_nobody(
+    env: dict[str, str], seats: dict[str, int]
+) -> None:
+    limits = Limits(small_bytes=50_000, seconds=1.0, linger_seconds=0.1, **seats)
     large = json.dumps(labeled() | {"padding": "y" * 100_000}).encode()
     with running(web_settings(env), limits) as door:
         with socket.create_connection(door.address, timeout=10) as holder:
