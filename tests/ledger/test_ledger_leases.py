@@ -5,11 +5,11 @@ effect settled once, waiting that costs no attempt, and nothing that is due is h
 """
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import count
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +22,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from sqlalchemy import event
 
 from app.core import facts as f
 from app.core.advance import Advanced, advance
@@ -39,6 +40,34 @@ from tests.fakes.facts import MIRA, a_request, drafted, found
 LEASE = timedelta(seconds=30)
 SECONDS = st.sampled_from([1, 10, 29, 30, 31, 100])
 WORKER, PLACE = st.integers(0, 1), st.integers(0, 50)
+
+
+class CutOff(BaseException):
+    """Nothing of the product holds it, as nothing holds a death."""
+
+
+@contextmanager
+def cut_off_before(ledger: Ledger, statement: int) -> Iterator[list[int]]:
+    """What is done with this ledger ends before its so-manieth statement (a commit counts); the list tells that it
+    did."""
+    cut: list[int] = []
+    left = count(statement - 1, -1)
+
+    def look(*_: Any) -> None:
+        if next(left) == 0:
+            cut.append(statement)
+            raise CutOff
+
+    engine = ledger._database.engine
+    for what in ("before_cursor_execute", "commit"):
+        event.listen(engine, what, look)
+    try:
+        yield cut
+    except CutOff:
+        pass
+    finally:
+        for what in ("before_cursor_execute", "commit"):
+            event.remove(engine, what, look)
 
 
 @dataclass
@@ -170,6 +199,23 @@ class Leases(RuleBasedStateMachine):
                 self.workers[worker].settle(claim, broken, "done", self.now)
         else:
             assert isinstance(self.workers[worker].settle(claim, broken, "done", self.now), Refused)
+
+    @precondition(lambda self: self.claims())
+    @rule(worker=WORKER, place=PLACE)
+    def settle_and_be_cut_off(self, worker: int, place: int) -> None:
+        """Before its first statement, its second, and so on to its commit, until it is done. It is settled with its
+        facts, or neither: each time the books and the state are as before."""
+        one, claim = self.claims()[place % len(self.claims())]
+        for statement in count(1):
+            with cut_off_before(self.workers[worker], statement) as cut:
+                settled = self.workers[worker].settle(claim, self.outcome(claim.effect), "done", self.now)
+            if not cut:
+                break
+            self.the_ledger_tells_what_the_model_knows()
+        assert isinstance(settled, Recorded) == one.held_by(claim)
+        if isinstance(settled, Recorded):
+            one.settled, one.lease_until = True, None
+        self.learn()
 
     def outcome(self, effect: Effect) -> list[f.Fact]:
         match effect:
