@@ -25,7 +25,7 @@ BigId = BigInteger().with_variant(Integer, "sqlite")
 class AnyText(TypeDecorator[str]):
     r"""Any text. NUL and lone surrogates, which no database takes, stand as `\u0000`; a backslash as `\u005c`."""
 
-    impl = Text
+    impl: type[String] = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
