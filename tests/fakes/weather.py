@@ -4,7 +4,6 @@ Everything is chosen by one seed. What is done is written down, so that a storm 
 """
 
 import random
-import shutil
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
@@ -12,6 +11,7 @@ from typing import Any
 
 from app.core.belts import Belt
 from app.core.run import Proposed
+from tests.fakes.brokers import Broker
 from tests.fakes.mortal import BROKER, GITHUB, LEDGER, MINT, MortalStory, Point
 from tests.fakes.story import REPO
 
@@ -41,8 +41,11 @@ MOST_AT_ONCE = 4
 class Weather:
     """Drives a world for so many runs; `label` asks for them and `open_issue` makes one to set it on."""
 
-    def __init__(self, story: MortalStory, chance: random.Random, label: str, open_issue: Callable[[], int]) -> None:
+    def __init__(
+        self, story: MortalStory, broker: Broker, chance: random.Random, label: str, open_issue: Callable[[], int]
+    ) -> None:
         self.story = story
+        self.broker = broker
         self.chance = chance
         self.label = label
         self.open_issue = open_issue
@@ -69,6 +72,7 @@ class Weather:
     def clears(self) -> None:
         """Nothing fails any more. What GitHub could not deliver is delivered; who waits for a person gets a word."""
         story = self.story
+        self.broker.comes_back()
         story.twin.forge.faults.clear()
         story.control.clear_treatments()
         story.control.release_deliveries("last-first")
@@ -88,7 +92,7 @@ class Weather:
     def _something(self) -> None:
         deeds: dict[Callable[[], object], int] = {
             self._works: 55, self._dies: 16, self._time: 6, self._trouble: 5, self._speaks: 7, self._rings: 4,
-            self._late: 3, self._once_more: 1, self._catches_up: 1, self._broker_is_lost: 1, self._sweeps: 2,
+            self._late: 3, self._once_more: 1, self._catches_up: 1, self._broker_fails: 1, self._sweeps: 2,
         }  # fmt: skip
         [deed] = self.chance.choices(list(deeds), list(deeds.values()))
         deed()
@@ -131,10 +135,8 @@ class Weather:
             self._note("trouble", f"{pattern} {how}")
             self.story.control.fault(pattern, **how)
 
-    def _broker_is_lost(self) -> None:
-        """Whatever rang is not heard, and nobody can ring before the belts begin anew."""
-        shutil.rmtree(self.story.folder / "data" / "queue", ignore_errors=True)
-        self._note("broker", "lost")
+    def _broker_fails(self) -> None:
+        self._note("broker", self.broker.fails(self.chance))
 
     def _sweeps(self) -> None:
         self.story.sweep()

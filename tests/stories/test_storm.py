@@ -1,6 +1,7 @@
 """A storm: many runs in flight, everything that can fail fails by chance, and at the end what was promised holds.
 
-The short form is a few runs made by code alone; `make soak` goes on for as long as it is told to, on both databases.
+The short form is a few runs made by code alone, on a database and a broker that its seed chooses; `make soak` goes on
+for as long as it is told to, on each of both.
 `--seed` brings the same storm again.
 """
 
@@ -10,6 +11,8 @@ import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +23,7 @@ from app.core.effects import PlanSaying, React, ReplySaying, Say
 from app.core.facts import DraftOpened
 from app.core.run import Approved
 from app.ledger.outcomes import EffectView, RunView
+from tests.fakes.brokers import Broker, Folders, Redis
 from tests.fakes.greeting import FILES
 from tests.fakes.household import Furnishing
 from tests.fakes.moments import what_counts
@@ -46,27 +50,45 @@ REFERENCE = re.compile(r"[0-9a-f]{64}")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The short form on SQLite; in a soak on both."""
-    if "database" in metafunc.fixturenames:
-        soak = metafunc.config.option.seconds is not None
-        metafunc.parametrize("database", ["sqlite", "postgresql"] if soak else ["sqlite"])
+    """The short form on one database and broker, by its seed; in a soak on each of both."""
+    if "where" in metafunc.fixturenames:
+        config = metafunc.config
+        everywhere = list(product(["sqlite", "postgresql"], ["folders", "redis"]))
+        one = random.Random(f"{config.option.seed} storm").choice(everywhere)
+        metafunc.parametrize("where", [one] if config.option.seconds is None else everywhere, ids=", ".join)
+
+
+@pytest.fixture
+def ledger_there(where: tuple[str, str], request: pytest.FixtureRequest) -> dict[str, str]:
+    return {"ledger_url": request.getfixturevalue("postgres_url")} if where[0] == "postgresql" else {}
+
+
+@pytest.fixture
+def broker(where: tuple[str, str], tmp_path: Path) -> Iterator[Broker]:
+    if where[1] == "folders":
+        yield Folders(tmp_path / "data" / "queue")
+    else:
+        server = Redis(tmp_path)
+        yield server
+        server.end()
 
 
 def test_after_a_storm_there_is_one_of_everything_that_was_approved_and_words_for_all_else(
     make_story: Callable[..., MortalStory],
-    database: str,
+    ledger_there: dict[str, str],
+    broker: Broker,
     chance: random.Random,
     soak_seconds: float | None,
-    request: pytest.FixtureRequest,
 ) -> None:
-    where = {"ledger_url": request.getfixturevalue("postgres_url")} if database == "postgresql" else {}
     form = replace_form("helo", "hello")
-    furnishing = Furnishing(NO_MODEL.env)
-    story = make_story(files=PAGES, issue=form, furnishing=furnishing, kind=MortalStory, **where)
+    rings = {"CELERY_BROKER_URL": broker.url} if isinstance(broker, Redis) else {}
+    furnishing = Furnishing({**NO_MODEL.env, **rings})
+    story = make_story(files=PAGES, issue=form, furnishing=furnishing, kind=MortalStory, **ledger_there)
     story.control.set_rate_limit(10**9)
     title, _, body = form.partition("\n")
     weather = Weather(
         story,
+        broker,
         chance,
         "countersign:replace",
         lambda: int(story.control.open_issue(REPO, "olga", title, body)["number"]),
@@ -148,9 +170,9 @@ def one_pull_request_for_each_approved_plan(story: MortalStory, views: list[RunV
     for view in views:
         facts = [one.fact for one in view.facts]
         states = [replay(facts[:number]) for number in range(1, len(facts) + 1)]
-        approved = {
-            one.proposal.digest for one in states if isinstance(one, Approved) and one.approval.person.login in MAY
-        }
+        approvals = [one for one in states if isinstance(one, Approved)]
+        assert [one for one in approvals if not may_have_approved(story, one)] == []
+        approved = {one.proposal.digest for one in approvals}
         for fact in facts:
             if isinstance(fact, DraftOpened):
                 assert fact.plan_digest in approved
@@ -158,6 +180,16 @@ def one_pull_request_for_each_approved_plan(story: MortalStory, views: list[RunV
     pulls = {one["number"]: one["head"]["ref"] for one in story.control.pulls(REPO)}
     assert pulls == expected
     assert set(story.control.branches(REPO)) == {"main", *expected.values()}
+
+
+def may_have_approved(story: MortalStory, state: Approved) -> bool:
+    """By GitHub's books: somebody who may said so of this plan."""
+    world = story.twin.forge.world
+    said = [one for repo in world.repos.values() for issue in repo.issues for one in issue.comments]
+    [word] = [one for one in said if one.id == state.approval.source_id]
+    command, _, named = word.body.partition(" ")
+    by = word.author.login if word.author else ""
+    return by in MAY and command == "/approve" and state.proposal.digest.startswith(named)
 
 
 def no_token_lives_that_the_ledger_does_not_name(story: MortalStory) -> None:
