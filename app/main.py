@@ -73,6 +73,7 @@ def make_web(settings: WebSettings, limits: Limits = LIMITS) -> Web:
         viewers=Viewers(settings.pages_password),
         troubles=troubles,
         counted=lambda: numbers(ledger, hooks.answered),
+        github=settings.github_url,
     )
     return Web(FrontDoor(hooks, make_pages(told)), hooks, ending)
 

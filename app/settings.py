@@ -20,6 +20,7 @@ DEFAULT_LABEL = "countersign"
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 DEFAULT_SWEEP_SECONDS = 10.0
+DEFAULT_API = "https://api.github.com"
 
 APP_KEYS = ("GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH")
 MODEL_KEY = "ANTHROPIC_API_KEY"
@@ -116,6 +117,15 @@ def _is_address(url: str, schemes: tuple[str, ...]) -> bool:
     return True
 
 
+def web_address(api_url: str) -> str:
+    """The web address that belongs to an API's: github.com, a GHES host, a ghe.com tenant, or the same host."""
+    parts = urlsplit(api_url.rstrip("/") or DEFAULT_API)
+    host = parts.netloc
+    if host == "api.github.com" or (host.startswith("api.") and host.endswith(".ghe.com")):
+        host = host.removeprefix("api.")
+    return f"{parts.scheme}://{host}"
+
+
 @dataclass(frozen=True, slots=True)
 class LedgerSettings:
     """Where the ledger is. The URL can hold a password and stays out of `repr`."""
@@ -147,6 +157,8 @@ class WebSettings:
     port: int = DEFAULT_PORT
     pages_password: bytes | None = field(default=None, repr=False)
     """Opens the pages to who knows it. Without one they are shown to requests from this machine only."""
+    github_url: str = web_address(DEFAULT_API)
+    """Where people read repositories; the pages link there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,4 +252,5 @@ def web_settings(env: Mapping[str, str]) -> WebSettings:
         host=env.get("HOST", "").strip() or DEFAULT_HOST,
         port=whole_number(env, "PORT", DEFAULT_PORT, (0, 65535)) or 0,
         pages_password=env.get("COUNTERSIGN_PAGES_PASSWORD", "").encode() or None,
+        github_url=web_address(env.get("GITHUB_API_URL", "").strip()),
     )

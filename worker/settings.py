@@ -16,6 +16,7 @@ from app.core.documentation import DocsReach, read_docs_reach
 from app.core.verdict import Refused
 from app.settings import (
     APP_KEYS,
+    DEFAULT_API,
     MODEL_KEY,
     WEB_KEYS,
     LedgerSettings,
@@ -29,6 +30,7 @@ from app.settings import (
     refuse_strangers,
     require,
     template_settings,
+    web_address,
     whole_number,
 )
 from worker.box_terms import BoxTerms, box_terms
@@ -36,7 +38,6 @@ from worker.box_terms import BoxTerms, box_terms
 PLANNER_MODEL = "claude-fable-5-2"
 EXECUTOR_MODEL = "claude-sonnet-5-5"
 SCOUT_MODEL = "claude-haiku-5-5"
-DEFAULT_API = "https://api.github.com"
 DEFAULT_MINT_PORT = 8010
 DEFAULT_BWRAP = "/usr/bin/bwrap"
 DEFAULT_ENVIRONMENTS_GB = 10
@@ -142,15 +143,6 @@ class MintSettings:
     listen: tuple[str, int] | None = None
     credentials: Mapping[Belt, str] = field(repr=False, default_factory=dict)
     bounds: Bounds = NO_BOUNDS
-
-
-def web_address(api_url: str) -> str:
-    """The web address that belongs to an API's: github.com, a GHES host, a ghe.com tenant, or the same host."""
-    parts = urlsplit(api_url.rstrip("/") or DEFAULT_API)
-    host = parts.netloc
-    if host == "api.github.com" or (host.startswith("api.") and host.endswith(".ghe.com")):
-        host = host.removeprefix("api.")
-    return f"{parts.scheme}://{host}"
 
 
 def github_settings(env: Mapping[str, str]) -> GitHubSettings:

@@ -72,6 +72,7 @@ HOLDS: Mapping[str, tuple[str, ...]] = {
     "web": (
         *_LEDGER,
         *_QUEUE,
+        "GITHUB_API_URL",
         "GITHUB_WEBHOOK_SECRET",
         "GITHUB_WEBHOOK_SECRET_OLD",
         "COUNTERSIGN_LABEL",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Any
 
 from app.core.belts import Belt
@@ -109,6 +110,29 @@ class RunSummary:
     pull_number: int | None
     opened_at: datetime
     updated_at: datetime
+    deadline: datetime | None = None
+    """When what it waits for is over; None where it waits for nobody, or without an end."""
+
+
+class Part(StrEnum):
+    """The parts into which runs fall for who looks at them."""
+
+    WAITING = "waiting"
+    """Open, and the next word is a person's."""
+    RUNNING = "running"
+    """Open, and the next step is ours."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which runs are looked for; nothing set means every run."""
+
+    part: Part | None = None
+    state: str = ""
+    repository: int | None = None
+    within: frozenset[int] | None = None
+    """Ids of the repositories that may be seen at all; None where all may."""
 
 
 @dataclass(frozen=True, slots=True)

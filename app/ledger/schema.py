@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from app.ledger.written import AnyName, AnyText, BigId, Moment
 
-REVISION = "0004"
+REVISION = "0005"
 """The newest migration: what `open_ledger` asks for, without loading Alembic."""
 
 metadata = MetaData()
@@ -111,6 +111,9 @@ runs = Table(
     Index("runs_by_pull", "repository_id", "pull_number"),
     Index("runs_by_installation", "installation_id"),
     Index("runs_by_age", "opened_at", "id"),
+    Index("runs_by_state", "state", "opened_at", "id"),
+    Index("runs_by_repository", "repository_id", "opened_at", "id"),
+    Index("runs_open_by_age", "opened_at", "id", sqlite_where=text("open"), postgresql_where=text("open")),
     Index("runs_by_deadline", "deadline", sqlite_where=text("open"), postgresql_where=text("open")),
 )
 

@@ -9,6 +9,7 @@ from app.ledger.engine import Database
 from app.ledger.errors import LedgerBehind
 from app.ledger.history import History
 from app.ledger.keeping import Artifacts, Books, Plans
+from app.ledger.lists import Lists
 from app.ledger.missing import Missing, Rounds
 from app.ledger.pruning import Pruning
 from app.ledger.receiving import Receiving
@@ -16,7 +17,7 @@ from app.ledger.schema import REVISION
 from app.ledger.views import Views
 
 
-class Ledger(Receiving, Missing, Rounds, Claims, Views, History, Plans, Artifacts, Books, Pruning):
+class Ledger(Receiving, Missing, Rounds, Claims, Views, Lists, History, Plans, Artifacts, Books, Pruning):
     """What was received, recorded, owed and kept. Safe to share between threads; made anew in a forked process."""
 
     @property

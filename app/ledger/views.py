@@ -1,12 +1,12 @@
 """Runs and deliveries as others read them. The state is always the fold of the facts, never a cached column."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
 
 import zstandard
-from sqlalchemy import Connection, Row, Select, func, select, text, tuple_
+from sqlalchemy import Connection, Row, Select, func, select, text
 
 from app.core.belts import Belt
 from app.core.facts import Fact
@@ -20,7 +20,6 @@ from app.ledger.outcomes import (
     EffectView,
     FactView,
     OpenRun,
-    RunSummary,
     RunView,
     StandingThumb,
     WaitingProposal,
@@ -62,20 +61,6 @@ class Views(OnDatabase):
                 opened_at=row.opened_at,
                 updated_at=row.updated_at,
             )
-
-    def runs(
-        self, limit: int = 50, before: str | None = None, within: Collection[int] | None = None
-    ) -> tuple[RunSummary, ...]:
-        """The newest runs first; `before` is the id of the last one that was seen. With `within` only the runs of
-        these repositories, by id."""
-        query = _summaries().order_by(runs.c.opened_at.desc(), runs.c.id.desc()).limit(limit)
-        if within is not None:
-            query = query.where(runs.c.repository_id.in_(within))
-        if before is not None:
-            last = select(runs.c.opened_at, runs.c.id).where(runs.c.id == before).subquery()
-            query = query.join(last, tuple_(runs.c.opened_at, runs.c.id) < tuple_(last.c.opened_at, last.c.id))
-        with self._database.reading() as connection:
-            return tuple(RunSummary(**row) for row in connection.execute(query).mappings())
 
     def open_run(self, repository_id: int, number: int) -> str | None:
         """Id of the issue's open run; there is never more than one."""
@@ -244,22 +229,6 @@ def _effect_view(row: Row[Any]) -> EffectView:
         settled_at=row.settled_at,
         outcome=row.outcome,
     )
-
-
-def _summaries() -> Select[Any]:
-    today = func.coalesce(repositories.c.full_name, runs.c.repository, type_=runs.c.repository.type)
-    return select(
-        runs.c.id,
-        runs.c.repository_id,
-        today.label("repository"),
-        runs.c.issue_number,
-        runs.c.issue_title,
-        runs.c.state,
-        runs.c.open,
-        runs.c.pull_number,
-        runs.c.opened_at,
-        runs.c.updated_at,
-    ).outerjoin(repositories, repositories.c.repository_id == runs.c.repository_id)
 
 
 def _delivery_columns() -> Select[Any]:

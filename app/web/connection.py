@@ -8,6 +8,10 @@ from typing import Any
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 
+LIVE = "/live"
+"""How the path of a stream of events ends: it goes on until its client leaves."""
+
+
 class TooMuch(Exception):
     """Raised in the parser, which takes it for a request that is not HTTP: 400, and the connection ends."""
 
@@ -62,6 +66,12 @@ class BoundedProtocol(HttpToolsProtocol):
             self._unbodied += len(data)
         super().data_received(data)
         if (self._head_bytes if self._in_head else self._unbodied) > self.head_bytes:
+            self.transport.close()
+
+    def shutdown(self) -> None:
+        """A stream of events would hold up the end of the process for as long as it may take."""
+        super().shutdown()
+        if self.scope and str(self.scope["path"]).endswith(LIVE):
             self.transport.close()
 
     def on_message_begin(self) -> None:

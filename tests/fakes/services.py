@@ -16,6 +16,7 @@ import socket
 import subprocess
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -70,6 +71,14 @@ def redis_binary() -> Path:
     if found := shutil.which("redis-server"):
         return Path(found)
     raise NotHere("Redis is not installed (apt-get install redis-server).")
+
+
+def chromium_binary() -> Path:
+    """A Chromium, the one without windows before any other."""
+    for name in ("chromium-headless-shell", "chromium", "google-chrome-stable", "google-chrome"):
+        if found := shutil.which(name):
+            return Path(found)
+    raise NotHere("Chromium is not installed (apt-get install chromium-headless-shell).")
 
 
 @functools.cache
@@ -218,6 +227,42 @@ def _redis_answers(port: int) -> bool:
         return False
 
 
+def start_chromium(room: Path, owner: int) -> Started:
+    """A headless Chromium under an account that owns nothing else; the URL is where one speaks CDP with it.
+
+    It reaches nothing but what it is sent to: no update, no sync, no safe-browsing list.
+    """
+    account = _unprivileged()
+    home = Path(tempfile.mkdtemp(prefix="chromium-", dir=room))
+    os.chown(home, account.pw_uid, account.pw_gid)
+
+    def start(*more: str) -> Started:
+        port = free_port()
+        command = [
+            str(chromium_binary()), "--headless", "--disable-gpu", "--disable-background-networking", "--disable-sync",
+            "--no-first-run", "--disable-quic", "--hide-scrollbars", "--disable-component-update", "--disable-dev-shm-usage",
+            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--user-data-dir={home}",
+            f"--remote-debugging-port={port}", *more,
+        ]  # fmt: skip
+        url = f"http://127.0.0.1:{port}"
+        launch = Launch(["/usr/bin/env", f"HOME={home}", *command], "TERM", room / "chromium.log", account)
+        return Started(url, _launch(launch, owner, lambda: _chromium_answers(url)))
+
+    try:
+        return start()
+    except WouldNotStart:
+        # Where no account may make namespaces it has no sandbox of its own either; it opens our pages alone.
+        return start("--no-sandbox")
+
+
+def _chromium_answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(f"{url}/json/version", timeout=2) as answer:
+            return bool(answer.status == 200)
+    except OSError:
+        return False
+
+
 def is_running(pid: int) -> bool:
     """Whether the process still does anything: one that only waits to be reaped does not."""
     try:
@@ -251,6 +296,10 @@ class Servers:
     def redis(self) -> Started:
         """The session's Redis server, started by whoever asks first."""
         return self._shared("redis", start_redis)
+
+    def chromium(self) -> Started:
+        """The session's Chromium, started by whoever asks first."""
+        return self._shared("chromium", start_chromium)
 
     def _shared(self, name: str, start: Callable[[Path, int], Started]) -> Started:
         record = self.room / f"{name}.json"

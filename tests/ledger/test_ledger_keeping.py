@@ -16,6 +16,7 @@ from app.core.news import Ignored
 from app.core.plan import ChangeFile, Check, Evidence, ModelPins, Plan, PlanBudget, TemplatePin
 from app.core.span import Minted, Span, SpanKind
 from app.ledger.errors import LedgerCorrupt
+from app.ledger.outcomes import Sought
 from app.ledger.store import Ledger
 from tests.fakes.deliveries import Told, a_delivery
 from tests.fakes.facts import MIRA, START, TEXTS, a_request, drafted, labelled, sha
@@ -56,8 +57,9 @@ def test_ids_beyond_32_bits_come_back_exactly(ledger: Ledger) -> None:
     assert (waiting.repository_id, waiting.installation_id, waiting.comment_id) == (big, big - 1, comment)
     [summary] = ledger.runs()
     assert (summary.repository_id, summary.issue_number) == (big, 2_600_000_001)
-    assert ledger.runs(within=(1, big)) == (summary,)
-    assert ledger.runs(within=(1, big - 1)) == ledger.runs(within=()) == ()
+    assert ledger.runs(sought=Sought(within=frozenset({1, big}))) == (summary,)
+    for others in ({1, big - 1}, set()):
+        assert ledger.runs(sought=Sought(within=frozenset(others))) == ()
     assert ledger.open_run(big, 2_600_000_001) == request.run
     view = ledger.run(request.run)
     assert view is not None

@@ -5,11 +5,11 @@ import base64
 import pytest
 
 from app.core.belts import Belt
-from app.settings import SettingsWrong, broker_url, ledger_url
+from app.settings import SettingsWrong, broker_url, ledger_url, web_address
 from tests.fakes.household import app_key
 from tests.rooms.entry.conftest import refused, run
 from worker.github.key import KeyRefused, private_key_of
-from worker.settings import beat_settings, belt_settings, github_settings, mint_settings, web_address
+from worker.settings import beat_settings, belt_settings, github_settings, mint_settings
 from worker.up import HOLDS, checked, held_by
 
 KEY = app_key()[0]

@@ -1,12 +1,15 @@
 """The pages, for people and for machines that watch."""
 
+import hashlib
 import itertools
 import random
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -99,13 +102,15 @@ def shown(door: Door) -> Door:
 
 def test_the_page_of_a_run_shows_facts_plan_effects_costs_and_tokens(shown: Door) -> None:
     page = shown.client.get(f"{shown.url}/runs/r-000001").text
-    order = [page.index(word) for word in ("<h2>Facts", "<h2>Plan, version 1", "<h2>Effects", "<h2>What", "<h2>Tokens")]
+    order = [page.index(f'id="{part}"') for part in ("timeline", "plan", "work", "seen", "calls", "owed", "tokens")]
     assert order == sorted(order)
     for words in (
         "Somebody set the trigger label; this opens a run.",
         "The planner made a plan that parses",
         "authority:label",
-        "src/a.py:3-5",
+        "src/a.py:3–5",
+        f"https://github.com/acme/widgets/blob/{'c' * 40}/src/a.py#L3-L5",
+        "Version 1 of the plan is made and is being posted on the issue.",
         "$0.1234",
         "price not known",
         "2026-03-01 09:00:00 UTC",
@@ -151,14 +156,14 @@ def test_the_patch_and_the_outputs_of_every_execution_are_kept_on_the_page(
     reference = door.ledger.put_artifact(report.model_dump_json().encode(), "application/json")
     run = worked(door.ledger, kind, reference)
     page = door.client.get(f"{door.url}/runs/{run}").text
-    assert "2 changed lines" in page and "<script>" not in page
+    assert "2 changed lines" in page and "<script>" not in page and ">exit 1</span>" in page
     assert "asked for by the checks, 3 model calls" in page and "Criterion 1: no." in page
     for kept, content in (
         (report.diff_ref, b"--- a/x\n+++ b/x\n\xff"),
         (report.runs[0].output_ref, EVIL.encode()),
         (report.repairs[0].runs[0].output_ref, b"red before the repair"),
     ):
-        assert f"/runs/{run}/kept/{kept}" in page
+        assert f"/runs/{run}/outputs/{kept}" in page
         answer = door.client.get(f"{door.url}/runs/{run}/kept/{kept}")
         assert (answer.content, answer.headers["content-type"]) == (content, "text/plain; charset=utf-8")
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -179,22 +184,23 @@ def test_nothing_is_given_out_that_no_report_of_the_run_names(door: Door, held: 
         door.ledger.prune(datetime.now(UTC) + timedelta(days=9_999))
     assert words in door.client.get(f"{door.url}/runs/{run}").text
     for one in (run, "r-none"):
-        assert door.client.get(f"{door.url}/runs/{one}/kept/{secret}").status_code == 404
+        for way in ("kept", "outputs"):
+            assert door.client.get(f"{door.url}/runs/{one}/{way}/{secret}").status_code == 404
 
 
 def test_no_word_of_a_stranger_becomes_markup_or_a_script(shown: Door) -> None:
     for path in ("/runs", "/runs/r-000001"):
         answer = shown.client.get(shown.url + path)
-        assert "<script" not in answer.text
+        assert "<script>" not in answer.text and answer.text.count("<script") == 1
         assert "&lt;script&gt;" in answer.text
         assert "{{ 7*7 }}" in answer.text
         policy = answer.headers["content-security-policy"]
-        assert "default-src 'none'" in policy and "script-src" not in policy and "unsafe" not in policy
+        assert "default-src 'none'" in policy and "script-src 'self';" in policy and "unsafe" not in policy
         assert answer.headers["x-content-type-options"] == "nosniff"
 
 
 def test_only_a_web_address_becomes_a_link(door: Door) -> None:
-    from app.web.pages import FILTERS
+    from app.web.sheets import FILTERS
 
     assert FILTERS["link"]("javascript:alert(1)") == ""
     assert FILTERS["link"]("https://github.test/a/b/pull/1") == "https://github.test/a/b/pull/1"
@@ -226,7 +232,7 @@ def test_every_run_that_can_happen_has_a_page(door: Door) -> None:
         assert page.status_code == 200, run
         view = door.ledger.run(run)
         assert view is not None
-        assert page.text.count("<li><time>") == len(view.facts)
+        assert page.text.count('<li><span class="by') == len(view.facts)
         states.add(view.state.name)
     assert {"closed", "proposed", "published"} <= states
 
@@ -236,26 +242,35 @@ def test_the_list_of_runs_can_be_walked_to_its_end(door: Door) -> None:
         request = a_request(run=f"r-{number:06}", number=number)
         opened(door.ledger, labelled(request, START + timedelta(minutes=number)))
     seen: list[str] = []
-    path = "/runs"
+    path = "/runs?part=running"
     for _ in range(3):
         page = door.client.get(door.url + path).text
-        seen += [part.partition('"')[0] for part in page.split('<a href="/runs/')[1:]]
-        path = page.partition('<a href="/runs?before=')[2].partition('"')[0]
-        path = f"/runs?before={path}"
+        seen += [part.partition('"')[0] for part in page.split('<a class="title" href="/runs/')[1:]]
+        path = unescape(page.partition('<a rel="next" href="')[2].partition('"')[0])
     assert seen == [f"r-{number:06}" for number in range(120, 0, -1)]
     assert "No run is older" in door.client.get(f"{door.url}/runs?before=r-000001").text
 
 
 def test_a_run_that_is_not_there_is_said_so(closed_door: Door) -> None:
     assert closed_door.client.get(f"{closed_door.url}/runs/r-nothere").status_code == 404
-    assert "Setting the label on an issue opens one" in closed_door.client.get(f"{closed_door.url}/runs").text
+    assert "Setting the label on an issue opens a run" in closed_door.client.get(f"{closed_door.url}/runs").text
     assert closed_door.client.get(f"{closed_door.url}/").headers["location"] == "/runs"
-    assert closed_door.client.get(f"{closed_door.url}/style.css").headers["content-type"].startswith("text/css")
+
+
+def test_what_pages_are_drawn_with_may_be_kept_for_good_and_has_a_name_by_its_content(closed_door: Door) -> None:
+    page = closed_door.client.get(f"{closed_door.url}/runs").text
+    found = set(re.findall(r'"(/static/[^"]+)"', page))
+    assert {path.split(".")[-1] for path in found} == {"css", "js", "svg"}
+    for path in found:
+        answer = closed_door.client.get(closed_door.url + path)
+        assert answer.status_code == 200 and "immutable" in answer.headers["cache-control"]
+        assert hashlib.sha256(answer.content).hexdigest()[:12] in path
+    assert closed_door.client.get(f"{closed_door.url}/static/style.css").status_code == 404
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "PATCH", "DELETE"])
 def test_no_page_can_be_written_to(closed_door: Door, method: str) -> None:
-    for path in ("/runs", "/runs/r-000001", "/healthz", "/readyz", "/metrics"):
+    for path in ("/runs", "/runs/r-000001", "/live", "/numbers", "/healthz", "/readyz", "/metrics"):
         assert closed_door.client.request(method, closed_door.url + path).status_code == 405
 
 
@@ -278,7 +293,7 @@ def test_nothing_else_is_served(closed_door: Door) -> None:
 def test_without_a_password_the_pages_are_shown_to_this_machine_only(
     closed_door: Door, headers: dict[str, str]
 ) -> None:
-    for path in ("/", "/runs", "/runs/r-000001"):
+    for path in ("/", "/runs", "/runs/r-000001", "/runs/r-000001/live", "/live", "/numbers"):
         refused = closed_door.client.get(closed_door.url + path, headers=headers)
         assert refused.status_code == 403
         assert "this machine only" in refused.text
