@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from app.packs import add_templates
 from app.rulings import add_policy
 from app.settings import SettingsWrong, environment, ledger_settings, made_data_dir
+from app.telling import add_telling
 from app.upkeep import add_upkeep
 
 ACTING = ("up", "worker", "mint", "beat", "distill", "rank")
@@ -66,22 +67,11 @@ def _parser() -> argparse.ArgumentParser:
     schema.set_defaults(do=_schema)
     migrate = commands.add_parser("migrate", help="bring the ledger to this version")
     migrate.set_defaults(do=_migrate)
-    runs = commands.add_parser("runs", help="the newest runs")
-    runs.add_argument("--limit", type=_count, default=20, help="how many, 1 to 1000; 20 by default")
-    runs.set_defaults(do=_runs)
-    show = commands.add_parser("show", help="one run, fact by fact")
-    show.add_argument("run")
-    show.set_defaults(do=_show)
+    add_telling(commands)
     add_upkeep(commands)
     add_policy(commands.add_parser("policy", help="a repository's policy file: check it, or explain what it leads to"))
     add_templates(commands.add_parser("templates", help="the plan templates: list them, or diff, validate, scores"))
     return parser
-
-
-def _count(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= 1_000):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 1000")
-    return int(text)
 
 
 def _out(line: str) -> None:
@@ -111,34 +101,6 @@ def _migrate(asked: argparse.Namespace) -> int:
         made_data_dir(env)
     migrate(ledger_settings(env).url)
     _out("The ledger is at this version.")
-    return 0
-
-
-def _runs(asked: argparse.Namespace) -> int:
-    from app.ledger import open_ledger
-
-    found = open_ledger(ledger_settings(environment()).url).runs(asked.limit)
-    if not found:
-        sys.stderr.write("There are no runs yet: one begins when somebody sets the label on an issue.\n")
-    for run in found:
-        pull = f" pull request {run.pull_number}" if run.pull_number else ""
-        _out(f"{run.id}  {run.state:<11} {run.repository}#{run.issue_number}{pull}  {run.issue_title[:60]!r}")
-    return 0
-
-
-def _show(asked: argparse.Namespace) -> int:
-    from app.ledger import open_ledger
-
-    view = open_ledger(ledger_settings(environment()).url).run(asked.run)
-    if view is None:
-        sys.stderr.write(f"There is no run {asked.run!r}; `countersign runs` lists them.\n")
-        return 1
-    for one in view.facts:
-        _out(f"{one.seq:>3} {one.fact.at:%Y-%m-%d %H:%M:%S} {one.fact.model_dump_json(exclude={'at'})}")
-    _out(f"state: {view.state.name}")
-    for effect in view.effects:
-        settled = "settled" if effect.settled_at else "owed"
-        _out(f"  {settled}: {effect.effect.key} ({effect.attempts} attempts) {effect.outcome}")
     return 0
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, false, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, case, false, func, literal, select, tuple_
 
 from app.core.facts import Fact
 from app.core.run import State
@@ -102,13 +102,15 @@ def _older(opened: datetime | None, before: str) -> ColumnElement[bool]:
 
 def _sought(sought: Sought) -> Select[Any]:
     query = _summaries()
-    waits = runs.c.state.in_(("needs_input", "published")) | (
-        (runs.c.state == "proposed") & runs.c.deadline.is_not(None)
+    # As a case, which chooses no index: a list of several states would have to be put in order first.
+    # Of a plan on offer the deadline is open while another version of it is made.
+    waits = case(
+        (runs.c.state == "proposed", runs.c.deadline.is_not(None)),
+        else_=runs.c.state.in_(("needs_input", "published")),
     )
     if sought.part is Part.WAITING:
         query = query.where(OPEN, waits)
     if sought.part is Part.RUNNING:
-        # Of a plan on offer the deadline is open while another version of it is made.
         query = query.where(OPEN, ~waits)
     if sought.part is Part.ENDED:
         query = query.where(runs.c.state == "closed")

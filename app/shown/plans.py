@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from app.core.differing import Difference, difference
+from app.core.differing import difference
 from app.core.facts import AmendmentProposed, PlanDrafted
 from app.core.plan import Plan
 from app.ledger.errors import LedgerCorrupt
 from app.ledger.outcomes import RunView
 from app.ledger.store import Ledger
+from app.shown.differences import Change, changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,8 @@ class Drafted:
     trouble: str = ""
     since: int | None = None
     """The version that it is compared with; None where there is none that can be read."""
-    differs: Difference | None = None
+    differs: tuple[Change, ...] = ()
+    """Empty where nothing does, and where there is nothing to compare with."""
 
 
 def drafted(ledger: Ledger, view: RunView) -> list[Drafted]:
@@ -43,4 +45,4 @@ def _drafted(ledger: Ledger, fact: PlanDrafted | AmendmentProposed, before: Plan
         return Drafted(fact, None, "The ledger holds no plan with this digest.")
     if before is None:
         return Drafted(fact, plan)
-    return Drafted(fact, plan, since=before.version, differs=difference(before, plan))
+    return Drafted(fact, plan, since=before.version, differs=changes(difference(before, plan)))

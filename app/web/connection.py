@@ -7,7 +7,6 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-
 LIVE = "/live"
 """How the path of a stream of events ends: it goes on until its client leaves."""
 

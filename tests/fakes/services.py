@@ -240,9 +240,9 @@ def start_chromium(room: Path, owner: int) -> Started:
         port = free_port()
         command = [
             str(chromium_binary()), "--headless", "--disable-gpu", "--disable-background-networking", "--disable-sync",
-            "--no-first-run", "--disable-quic", "--hide-scrollbars", "--disable-component-update", "--disable-dev-shm-usage",
-            "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", f"--user-data-dir={home}",
-            f"--remote-debugging-port={port}", *more,
+            "--no-first-run", "--disable-quic", "--hide-scrollbars", "--disable-component-update",
+            "--disable-dev-shm-usage", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            f"--user-data-dir={home}", f"--remote-debugging-port={port}", *more,
         ]  # fmt: skip
         url = f"http://127.0.0.1:{port}"
         launch = Launch(["/usr/bin/env", f"HOME={home}", *command], "TERM", room / "chromium.log", account)

@@ -90,8 +90,17 @@ def test_a_run_is_shown_fact_by_fact_and_nothing_in_it_reaches_the_terminal_raw(
     listed = run("runs", env=env).stdout
     shown = run("show", full.run, env=env).stdout
     assert listed.count("\n") == 1 and full.run in listed and "acme/widgets#7" in listed and "wanted" in listed
-    assert '"kind":"labelled"' in shown and "state: wanted" in shown and "owed: authority:label" in shown
-    assert not {"\x1b", "\x07"} & set(listed + shown)
+    assert "mira set the label countersign" in shown and "state: wanted" in shown and "owed: authority:label" in shown
+    assert "The label was seen, and the permission of who set it is being looked up." in shown
+    in_json = run("show", full.run, "--json", env=env).stdout
+    told = json.loads(in_json)
+    assert (told["view"]["id"], told["view"]["facts"][0]["fact"]["kind"]) == (full.run, "labelled")
+    line = json.loads(run("runs", "--json", "--running", "--repository", "ACME/widgets", env=env).stdout)
+    assert (line["id"], line["state"], line["usd"]) == (full.run, "wanted", "0")
+    assert not {"\x1b", "\x07"} & set(listed + shown + in_json)
+    for nothing in (("--waiting",), ("--ended",), ("--state", "built"), ("--before", full.run)):
+        assert run("runs", *nothing, env=env).stdout == ""
+    assert run("runs", "--repository", "acme/none", env=env).returncode == 1
 
 
 def test_a_reader_that_leaves_early_is_no_error(env, full):
