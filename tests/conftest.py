@@ -41,6 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     ours = parser.getgroup("countersign")
     ours.addoption("--seed", type=int, help="what is chosen by chance is chosen as in the run that told this number")
     ours.addoption("--seconds", type=float, help="a soak of so many seconds; without it short forms run")
+    databases = ("sqlite", "postgresql")
+    ours.addoption("--database", choices=databases, default="sqlite", help="where stories run that name no database")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from app.core.belts import Belt
+from app.core.belts import Belt, EffectKind
 from app.core.run import Proposed
 from tests.fakes.brokers import Broker
 from tests.fakes.mortal import BROKER, GITHUB, LEDGER, MINT, MortalStory, Point
@@ -33,6 +33,12 @@ REQUESTS = (
 )  # fmt: skip
 NOBODY = "http://127.0.0.1:1/"
 """Where no web process is."""
+
+FEW_ATTEMPTS = 2
+"""At a draft that end in a death by preference: more of them would rightly end its run."""
+
+AMID_A_DRAFT = ((LEDGER, 2), (GITHUB, 3), (GITHUB, 4), (GITHUB, 5))
+"""Where a publisher dies then: it writes a tree, a commit, a branch and the pull request, and settles."""
 
 MOST_AT_ONCE = 4
 """Faults that are armed at one time: more than an effect has attempts would be an outage, and end runs rightly."""
@@ -103,14 +109,19 @@ class Weather:
             self.story.does(self.chance.choice(owed))
 
     def _dies(self) -> None:
-        """Some belt does something, and it or the mint dies over it."""
+        """Some belt does something, and it or the mint dies over it: over a draft if one is due, in which most is left
+        on GitHub that has to be found again."""
         owed = self._due()
         if not owed:
             return
-        debt = self.chance.choice(owed)
+        drafts = [one for one in owed if one.kind == EffectKind.OPEN_DRAFT and one.attempts < FEW_ATTEMPTS]
+        debt = self.chance.choice(drafts or owed)
         process = self.chance.choice([debt.belt.value, debt.belt.value, MINT])
         place = self.chance.choice([LEDGER, BROKER, GITHUB] if process != MINT else [LEDGER, GITHUB])
         point = Point(process, place, self.chance.randrange(1, 5), self.chance.random() < 0.5)
+        if drafts:
+            place, number = self.chance.choice(AMID_A_DRAFT)
+            point = Point(debt.belt.value, place, number, point.after)
         if self.story.dies_in(debt, point):
             self._note("death", f"{debt.key} of {debt.run}: {point}")
 

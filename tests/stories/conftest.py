@@ -38,13 +38,17 @@ def endings() -> Iterator[list[threading.Thread]]:
 
 @pytest.fixture
 def make_story(tmp_path: Path, request: pytest.FixtureRequest, endings: list[threading.Thread]) -> Iterator[MakeStory]:
-    """Makes a story's world on SQLite; `script` is the model's part, `files` the repository."""
+    """Makes a story's world, on SQLite unless `--database` says otherwise; `script` is the model's part, `files` the
+    repository."""
     made: list[Story] = []
+    usual = f"sqlite:///{tmp_path / 'ledger.db'}"
+    if request.config.option.database == "postgresql":
+        usual = request.getfixturevalue("postgres_url")
 
     def make(
         script: Mapping[str, Any] = SCRIPT,
         files: Mapping[str, str | bytes] = FILES,
-        ledger_url: str = f"sqlite:///{tmp_path / 'ledger.db'}",
+        ledger_url: str = usual,
         furnishing: Furnishing = PLAIN,
         kind: type[Story] = Story,
         **more: Any,
@@ -62,7 +66,7 @@ def make_story(tmp_path: Path, request: pytest.FixtureRequest, endings: list[thr
 
 @pytest.fixture
 def story(make_story: MakeStory) -> Story:
-    """The world of most stories, on SQLite."""
+    """The world of most stories."""
     return make_story()
 
 

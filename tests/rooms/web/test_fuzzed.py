@@ -257,5 +257,9 @@ def test_every_path_answers_whatever_is_asked_and_shows_no_trace(door_on_both: D
         assert status < 500, said
         assert "Traceback" not in said and "sqlalchemy" not in said
 
+    for path in described():
+        for odd in ("%00", "%ff"):
+            asked = re.sub(r"{.*?}", odd, path) + f"?before={odd}"
+            holds(f"GET {asked} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n".encode())
     tries(holds, question(described()))
     assert door.recorded() == 1
