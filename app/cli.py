@@ -27,9 +27,12 @@ def main(words: Sequence[str] | None = None) -> int:
         _become("app.main", [])
     parser = _parser()
     asked = parser.parse_args(given)
+    from app.core.redact import redact
     from app.ledger.errors import LedgerError
+    from app.logs import set_up_logs
 
     try:
+        set_up_logs(given[0], environment())
         code = int(asked.do(asked))
         sys.stdout.flush()
         return code
@@ -38,7 +41,7 @@ def main(words: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (SettingsWrong, LedgerError) as refused:
-        print(refused, file=sys.stderr)  # noqa: T201 (for the one who typed it)
+        print(redact(str(refused)), file=sys.stderr)  # noqa: T201 (for the one who typed it)
         return 2
 
 

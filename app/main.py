@@ -1,6 +1,5 @@
 """The web process: settings in, a server that answers until it is told to stop."""
 
-import logging
 import secrets
 import signal
 import sys
@@ -9,8 +8,10 @@ from dataclasses import dataclass
 
 import uvicorn
 
+from app.core.redact import redact
 from app.ledger import open_ledger
 from app.ledger.errors import LedgerError
+from app.logs import set_up_logs
 from app.queue import Doorbell, Ringer, broker_trouble, make_celery
 from app.settings import SettingsWrong, WebSettings, environment, made_data_dir, web_settings
 from app.web.body import LIMITS, BodyReader, Limits
@@ -112,13 +113,13 @@ def serve(settings: WebSettings) -> None:
 
 def main() -> None:
     """The process: exits with 2 and one sentence where it must not start."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s web %(levelname)s %(name)s: %(message)s")
     try:
+        set_up_logs("web", environment())
         settings = web_settings(environment())
         made_data_dir(environment())
         serve(settings)
     except (SettingsWrong, LedgerError) as refused:
-        print(refused, file=sys.stderr)  # noqa: T201 (for the one who starts it)
+        print(redact(str(refused)), file=sys.stderr)  # noqa: T201 (for the one who starts it)
         sys.exit(REFUSED)
 
 

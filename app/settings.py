@@ -9,8 +9,9 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from app.core.bounds import NO_BOUNDS, Bounds, parse_bounds
 from app.core.choice import VersionRules, read_rules
@@ -25,6 +26,9 @@ DEFAULT_API = "https://api.github.com"
 APP_KEYS = ("GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH")
 MODEL_KEY = "ANTHROPIC_API_KEY"
 WEB_KEYS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "COUNTERSIGN_PAGES_PASSWORD")
+
+_SECRET_NAME = re.compile(r"SECRET|PASSWORD|PASSWD|TOKEN|CREDENTIAL|_KEY(_|$)|AUTH|HEADERS")
+_NO_VALUE = re.compile(r"(_PATH|_FILE|_DIR|_SOCK|_FD|_URL|XAUTHORITY)$")
 
 
 class SettingsWrong(Exception):
@@ -45,6 +49,37 @@ class SettingsMissing(SettingsWrong):
 def environment() -> Mapping[str, str]:
     """A copy of the environment of this process."""
     return dict(os.environ)
+
+
+def secrets_of(env: Mapping[str, str]) -> tuple[str, ...]:
+    """Every value in the environment that is a secret: by its variable's name, or as the password in an address."""
+    found: list[str] = []
+    for name, value in env.items():
+        if _SECRET_NAME.search(name.upper()) and not _NO_VALUE.search(name.upper()):
+            found.append(value)
+        if name.upper().endswith("_HEADERS"):
+            # OpenTelemetry's form: name=value, name=value, each quoted as in an URL.
+            pairs = (part.partition("=")[2].strip() for part in value.split(","))
+            found += [form for pair in pairs for form in (pair, unquote(pair), unquote(pair).rpartition(" ")[2])]
+        for password in re.findall(r"\w://[^\s/:@]*:([^\s/@]+)@", value):
+            found += [password, unquote(password)]
+    return tuple(dict.fromkeys(each for each in found if each.strip()))
+
+
+class LogForm(StrEnum):
+    """How a line of a log is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def log_form(env: Mapping[str, str]) -> LogForm:
+    """From `COUNTERSIGN_LOGS`: `text` for people, or `json`, an object a line."""
+    name = "COUNTERSIGN_LOGS"
+    text = env.get(name, "").strip().lower() or LogForm.TEXT
+    if text not in set(LogForm):
+        raise SettingsWrong(name, f"{name} is {text!r}, and must be text or json.")
+    return LogForm(text)
 
 
 def require(env: Mapping[str, str], name: str, purpose: str) -> str:

@@ -12,7 +12,9 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from app.core.belts import Belt
+from app.core.redact import learn, redact
 from app.ledger.errors import LedgerError
+from app.logs import set_up_logs
 from app.settings import SettingsWrong, environment, made_data_dir
 from worker.github.key import KeyRefused
 from worker.settings import MintLine, MintSettings, beat_settings, belt_settings, mint_settings
@@ -29,10 +31,8 @@ USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | 
 
 def main(words: Sequence[str]) -> int:
     """Runs until told to stop. Exit code 2, with one sentence, for what must not start."""
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    for noisy in ("httpx", "httpcore", "celery", "alembic"):
-        logging.getLogger(noisy).setLevel(logging.WARNING)
     try:
+        set_up_logs(" ".join(words[-1:]), environment())
         match list(words):
             case ["worker", belt] if belt in set(Belt):
                 return run_belt(Belt(belt))
@@ -53,7 +53,7 @@ def main(words: Sequence[str]) -> int:
 
                 return _printed(rank_command, rest)
     except (SettingsWrong, LedgerError, KeyRefused) as refused:
-        print(refused, file=sys.stderr)  # noqa: T201 (for the one who starts it)
+        print(redact(str(refused)), file=sys.stderr)  # noqa: T201 (for the one who starts it)
         return REFUSED
     print(USAGE, file=sys.stderr)  # noqa: T201 (for the one who starts it)
     return REFUSED
@@ -137,7 +137,9 @@ def run_mint() -> int:
     from worker.mint.serve import MintServer
 
     settings = mint_settings(environment())
+    learn([settings.private_key])
     key = private_key_of(settings.private_key, settings.key_variable)
+    learn([key])
     ledger = open_ledger(settings.ledger.url)
     connections = ConnectionSettings(write_gap_seconds=0.0)
     github = settings.github

@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from datetime import datetime, timedelta
 
 from app.core.belts import Belt
@@ -14,6 +15,7 @@ from app.core.span import SpanKind
 from app.core.verdict import Refused
 from app.ledger.errors import LedgerNewer
 from app.ledger.outcomes import Claim, Recorded
+from app.logs import about
 from worker.ending import REASON
 from worker.evidence.trace import Trace
 from worker.outcomes import Abandon, Drop, GiveBack, Held, Limited, Outcome, Retry, Void, Wait, outcome_of
@@ -44,6 +46,11 @@ def work(shop: Shop, effect_id: int) -> None:
     if claim.attempts - claim.postponements > MOST_FAULTS:
         _conclude(shop, claim, Abandon(f"It was tried {MOST_FAULTS} times and did not end well; the log says how."))
         return
+    with about(run=claim.run, belt=str(shop.belt), effect=claim.effect_id):
+        _work(shop, claim)
+
+
+def _work(shop: Shop, claim: Claim) -> None:
     trace = Trace(claim.run, shop.belt, claim.effect_id)
     with _lease_kept(shop, claim, trace), shop.ending.minding(trace, lambda: _give_back(shop, claim, REASON)):
         try:
@@ -182,7 +189,8 @@ def _lease_kept(shop: Shop, claim: Claim, trace: Trace) -> Iterator[None]:
                 trace.call_off(str(verdict))
                 return
 
-    thread = threading.Thread(target=keep, name=f"lease of {claim.effect_id}", daemon=True)
+    here = copy_context()
+    thread = threading.Thread(target=lambda: here.run(keep), name=f"lease of {claim.effect_id}", daemon=True)
     thread.start()
     try:
         yield

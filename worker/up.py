@@ -35,7 +35,7 @@ _EVERYBODY = (
     "VIRTUAL_ENV",
     "PYTHONPATH",
     "COUNTERSIGN_DATA_DIR",
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "COUNTERSIGN_LOGS",
 )
 _LEDGER = ("DATABASE_URL",)
 _QUEUE = ("CELERY_BROKER_URL", "COUNTERSIGN_SWEEP_SECONDS")
@@ -212,6 +212,7 @@ class Household:
 def held_by(name: str, env: Mapping[str, str]) -> dict[str, str]:
     """The environment of one process: what everybody may have, what it may hold, and nothing else."""
     held = {key: env[key] for key in (*_EVERYBODY, *HOLDS[name]) if env.get(key)}
+    held |= {key: value for key, value in env.items() if key.startswith("OTEL_") and value}
     if name in ("planner", "executor"):
         # One prepares check environments from the package clients' own configuration, the other tells in a plan which
         # registries that names.

@@ -11,6 +11,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, 
 from app.core.belts import Belt
 from app.core.facts import EffectAbandoned, Fact
 from app.core.owed import still_owed
+from app.core.redact import redact
 from app.core.verdict import Refused, Verdict
 from app.ledger.engine import OnDatabase
 from app.ledger.errors import LedgerNewer
@@ -160,7 +161,7 @@ class Claims(OnDatabase):
                     available_at=until,
                     fence=effects.c.fence + 1,
                     lease_until=None,
-                    outcome=f"failed at {now:%Y-%m-%d %H:%M:%S} UTC: {reason}",
+                    outcome=redact(f"failed at {now:%Y-%m-%d %H:%M:%S} UTC: {reason}"),
                 )
             )
             return None if connection.execute(later).rowcount else SURPASSED
@@ -223,7 +224,7 @@ class Claims(OnDatabase):
 
 
 def _waiting(until: datetime, reason: str, now: datetime) -> dict[str, Any]:
-    return {"available_at": until, "outcome": f"waits since {now:%Y-%m-%d %H:%M:%S} UTC: {reason}"}
+    return {"available_at": until, "outcome": redact(f"waits since {now:%Y-%m-%d %H:%M:%S} UTC: {reason}")}
 
 
 def _postponed(connection: Connection, claim: Claim, wait: tuple[datetime, str], now: datetime) -> Refused | None:
@@ -266,5 +267,5 @@ def _not_to_be_had(row: Row[Any], belt: Belt, now: datetime) -> Refused | None:
 
 
 def _settled(connection: Connection, effect_id: int, outcome: str, now: datetime) -> None:
-    values = {"settled_at": now, "lease_until": None, "outcome": outcome}
+    values = {"settled_at": now, "lease_until": None, "outcome": redact(outcome)}
     connection.execute(update(effects).where(effects.c.id == effect_id).values(**values))

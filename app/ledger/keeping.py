@@ -14,6 +14,7 @@ from app.core.budget import Spent
 from app.core.digest import canonical
 from app.core.facts import AmendmentProposed, PlanDrafted
 from app.core.plan import Plan
+from app.core.redact import hide_bytes, redact
 from app.core.span import Minted, Span
 from app.ledger.engine import OnDatabase
 from app.ledger.errors import LedgerCorrupt
@@ -24,6 +25,9 @@ ZSTD_LEVEL = 3
 """Artifacts are written once and may be large."""
 
 MARKER_KEY_BYTES = 32
+
+TEXTS = ("text/", "application/json")
+"""Media of what was told, and not of what a repository's file holds."""
 
 DROPPED = b""
 """What stands in the place of an artifact, or of a delivery's body, that was dropped by its age."""
@@ -76,7 +80,12 @@ class Artifacts(OnDatabase):
     """Full outputs by their content."""
 
     def put_artifact(self, content: bytes, media: str) -> str:
-        """Keeps the bytes; their SHA-256, by which they are found again. What is kept again is as young as at first."""
+        """Keeps the bytes; their SHA-256, by which they are found again. What is kept again is as young as at first.
+
+        Of a text this process' secrets are taken out first; what a repository holds stays, whatever it looks like. The
+        content of a file is no text in this sense: it stays byte for byte, and no change may bring a secret into one.
+        """
+        content = hide_bytes(content) if media.startswith(TEXTS) else content
         sha = hashlib.sha256(content).hexdigest()
         now = datetime.now(UTC)
         body = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(content)
@@ -101,7 +110,8 @@ class Books(OnDatabase):
     """What was done and spent, which tokens were cut, and the key of our markers."""
 
     def add_spans(self, done: Iterable[Span]) -> None:
-        """Keeps the spans, all or none."""
+        """Keeps the spans, all or none; no word in them looks like a secret."""
+        done = [span.model_copy(update={"name": redact(span.name), "detail": redact(span.detail)}) for span in done]
         rows = [
             {
                 "run_id": span.run,

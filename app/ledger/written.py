@@ -11,6 +11,7 @@ from sqlalchemy.types import TypeDecorator
 
 from app.core.effects import EFFECTS, Effect
 from app.core.facts import FACTS, Fact
+from app.core.redact import hide_in
 from app.ledger.errors import LedgerNewer
 
 _Part = TypeVar("_Part")
@@ -73,8 +74,8 @@ def as_json(value: Any) -> str:
 
 
 def fact_written(fact: Fact) -> str:
-    """A fact as it stands in the ledger."""
-    return as_json(FACTS.dump_python(fact, mode="json"))
+    """A fact as it stands in the ledger, without a secret of this process."""
+    return as_json(hide_in(FACTS.dump_python(fact, mode="json")))
 
 
 def fact_read(text: str) -> Fact:
@@ -84,7 +85,7 @@ def fact_read(text: str) -> Fact:
 
 def effect_written(effect: Effect) -> str:
     """An effect as it stands in the ledger."""
-    return as_json(EFFECTS.dump_python(effect, mode="json"))
+    return as_json(hide_in(EFFECTS.dump_python(effect, mode="json")))
 
 
 def effect_read(text: str) -> Effect:

@@ -19,6 +19,7 @@ import msgspec
 
 from app.core.news import Delivery, Ignored, News, OnIssue
 from app.ledger.outcomes import Received
+from app.logs import about
 from app.queue import Owed
 from app.web.body import BodyReader, Gone, Message, NoRoom, Receive, TooLarge, TooSlow
 from app.web.intake import Intake, Told, Unreadable
@@ -106,7 +107,8 @@ class Hooks:
             return
         # Every accepted secret is compared, whichever fits: the time says nothing.
         fitting = [hmac.compare_digest(expected, head.signature) for expected in body.signatures]
-        answer = await self._believed(head, body.body) if any(fitting) else _FORGED
+        with about(delivery=head.guid):
+            answer = await self._believed(head, body.body) if any(fitting) else _FORGED
         await self._answer(answer, send)
 
     async def _believed(self, head: Head, body: bytes) -> Answer:

@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from app.core.redact import redact
 from worker.github.connection import Connection
 from worker.github.errors import Call, NotUnderstood
 from worker.github.place import Place
@@ -66,11 +67,11 @@ class Commenter:
 
     def create_comment(self, number: int, body: str) -> CommentView:
         """A new comment; asked once, 201 required. Prefer `say`, which looks first."""
-        return self._place.create(CommentView, f"/issues/{number}/comments", {"body": body})
+        return self._place.create(CommentView, f"/issues/{number}/comments", {"body": redact(body)})
 
     def update_comment(self, comment_id: int, body: str) -> CommentView:
         """The comment holds `body`. Raises `NotFound` when somebody deleted it."""
-        return self._place.change(CommentView, f"/issues/comments/{comment_id}", {"body": body})
+        return self._place.change(CommentView, f"/issues/comments/{comment_id}", {"body": redact(body)})
 
     def find_comment(self, number: int, marker: str, since: datetime | None = None) -> CommentView | None:
         """Our own oldest comment that holds `marker`, from all pages; a copy of the marker by anybody else does not
@@ -87,7 +88,7 @@ class Commenter:
         found = self.find_comment(number, marker, since)
         if found is None:
             return Said(self.create_comment(number, body), How.MADE)
-        if same_text(found.body, body):
+        if same_text(found.body, redact(body)):
             return Said(found, How.FOUND)
         return Said(self.update_comment(found.id, body), How.UPDATED)
 

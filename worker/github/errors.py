@@ -28,7 +28,7 @@ GitHubError
 from dataclasses import dataclass
 from enum import StrEnum
 
-from worker.github.redact import redact
+from app.core.redact import redact
 
 LONGEST_QUOTE = 500
 """Characters of GitHub's own words that an error repeats."""

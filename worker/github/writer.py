@@ -11,6 +11,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from app.core.redact import redact
 from worker.github.blobs import Blobs
 from worker.github.commenter import How, same_text
 from worker.github.connection import Connection
@@ -160,7 +161,7 @@ class Publisher:
 
     def commit(self, message: str, tree: str, parents: Sequence[str]) -> CommitMade:
         """A new commit on no branch. No author or committer is sent, so that GitHub signs it (github-facts 114)."""
-        body = {"message": message, "tree": tree, "parents": list(parents)}
+        body = {"message": redact(message), "tree": tree, "parents": list(parents)}
         return _made(self._place.add(CommitView, "/git/commits", body))
 
     def find_branch(self, name: str) -> str | None:
@@ -218,7 +219,7 @@ class Publisher:
         at = head
         for tree, portion in zip(reversed(trees), reversed(work.portions), strict=True):
             there = self._commit(at)
-            said = any(same_text(there.message, message) for message in portion.messages)
+            said = any(same_text(there.message, redact(message)) for message in portion.messages)
             if not said or there.tree.sha != tree or len(there.parents) != 1:
                 return None
             found.insert(0, _made(there))
@@ -243,12 +244,12 @@ class Publisher:
         Raises `DraftUnsupported` where there are no drafts (case GH-01), `AlreadyExists` when an open one is
         somebody else's.
         """
-        return self._open({"head": head, "base": base, "title": title, "body": body, "draft": True})
+        return self._open({"head": head, "base": base, "title": redact(title), "body": redact(body), "draft": True})
 
     def open_undrafted(self, head: str, base: str, title: str, body: str) -> PullRequested:
         """As `open_draft`, but ready for review: for where drafts do not exist and policy says so. The caller's title
         or body must say that nobody reviewed it."""
-        return self._open({"head": head, "base": base, "title": title, "body": body, "draft": False})
+        return self._open({"head": head, "base": base, "title": redact(title), "body": redact(body), "draft": False})
 
     def _open(self, wanted: dict[str, str | bool]) -> PullRequested:
         branch = str(wanted["head"])

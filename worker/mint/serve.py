@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 
 from app.core.belts import Belt
+from app.logs import about
 from worker.mint.mint import Mint
 from worker.mint.purse import Caller
 from worker.mint.wire import (
@@ -188,19 +189,24 @@ class MintServer:
 
     def _do(self, caller: Caller, asked: object) -> Token | Done | Denied:
         began = time.monotonic()
+        place: dict[str, str | int] = {"run": asked.run, "effect": asked.effect_id} if isinstance(asked, Cut) else {}
         try:
-            match asked:
-                case Cut():
-                    return self._mint.cut(caller, asked)
-                case Watch():
-                    return self._mint.watch(caller, asked)
-                case Release():
-                    return self._mint.release(caller, asked)
-                case _:
-                    return Denied(reason="That is not a question for the mint.")
+            with about(belt=str(caller.belt), **place):
+                return self._answered(caller, asked)
         except Exception:
             _LOG.exception("a question of the %s failed after %.1f s", caller.belt, time.monotonic() - began)
             return Denied(reason="The mint could not answer; its log says why.", retry_after=30)
+
+    def _answered(self, caller: Caller, asked: object) -> Token | Done | Denied:
+        match asked:
+            case Cut():
+                return self._mint.cut(caller, asked)
+            case Watch():
+                return self._mint.watch(caller, asked)
+            case Release():
+                return self._mint.release(caller, asked)
+            case _:
+                return Denied(reason="That is not a question for the mint.")
 
 
 def _shut(sock: socket.socket) -> None:

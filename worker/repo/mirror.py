@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import IO, Final
 from urllib.parse import urlsplit
 
+from app.core.redact import redacted
 from worker.repo.git import Bounds, Git, GitError, GitMissing, GitTooSlow
-from worker.repo.redacting import redacted
 
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _NETWORK_NAMES: Final = frozenset({"https_proxy", "http_proxy", "no_proxy", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH"})

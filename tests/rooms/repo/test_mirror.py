@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from app.core.redact import redacted
 from tests.fakes.processes import told_of_each
 from worker.repo.mirror import (
     AccessDenied,
@@ -18,7 +19,6 @@ from worker.repo.mirror import (
     RepositoryMissing,
     RepositoryMoved,
 )
-from worker.repo.redacting import redacted
 
 TOKEN = "ghs_canary" + "A1b2C3d4E5" * 5
 
