@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from app.accounts import add_accounts
 from app.packs import add_templates
 from app.rulings import add_policy
 from app.settings import SettingsWrong, environment, ledger_settings, made_data_dir
@@ -72,6 +73,7 @@ def _parser() -> argparse.ArgumentParser:
     migrate.set_defaults(do=_migrate)
     add_telling(commands)
     add_upkeep(commands)
+    add_accounts(commands)
     add_policy(commands.add_parser("policy", help="a repository's policy file: check it, or explain what it leads to"))
     add_templates(commands.add_parser("templates", help="the plan templates: list them, or diff, validate, scores"))
     return parser

@@ -17,11 +17,12 @@ from app.ledger.errors import LedgerError
 from app.logs import set_up_logs
 from app.settings import SettingsWrong, environment, made_data_dir
 from worker.github.key import KeyRefused
-from worker.settings import MintLine, MintSettings, beat_settings, belt_settings, mint_settings
+from worker.settings import BeltSettings, MintLine, MintSettings, beat_settings, belt_settings, mint_settings
 
 if TYPE_CHECKING:
     from worker.mint.caller import MintCaller
     from worker.mint.serve import MintServer
+    from worker.telemetry.export import Export
 
 REFUSED = 2
 """Exit code of a process that must not start as it was set up."""
@@ -90,7 +91,8 @@ def run_belt(belt: Belt) -> int:
     ledger = open_ledger(settings.ledger.url)
     celery = make_celery(settings.queue)
     ending = Ending(writes_outside=belt is Belt.PUBLISHER)
-    shop = Shop(settings, ledger, Doorbell(celery), _mint(settings.mint, belt), ending=ending)
+    export = _export(settings)
+    shop = Shop(settings, ledger, Doorbell(celery), _mint(settings.mint, belt), ending=ending, export=export)
     clear_left(time.time())
     watch = Watch(shop) if belt is Belt.PUBLISHER else None
     rereading = Rereading(shop, watch) if watch is not None else None
@@ -105,7 +107,20 @@ def run_belt(belt: Belt) -> int:
     if watch is not None:
         watch.close()
     ledger.close()
+    if export is not None:
+        export.close()
     return code
+
+
+def _export(settings: BeltSettings) -> "Export | None":
+    """Nothing of OpenTelemetry is loaded where nobody asked for it."""
+    if settings.telemetry is None:
+        return None
+    from worker.telemetry.export import Export
+    from worker.telemetry.measures import Measures
+
+    process = str(settings.belt)
+    return Export(process, Measures(process) if settings.telemetry.metrics else None)
 
 
 def _mint(line: MintLine, belt: Belt) -> "MintCaller":

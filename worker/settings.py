@@ -100,6 +100,13 @@ class DocsSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class Telemetry:
+    """Spans go to a collector, and measurements as well. Where it is, OpenTelemetry's own exporters read."""
+
+    metrics: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class BeltSettings:
     """What one belt may know. `model` is None for the publisher, which never talks to one, and where there is none."""
 
@@ -126,6 +133,8 @@ class BeltSettings:
     lease: timedelta = timedelta(seconds=60)
     watch_seconds: float = 30.0
     threads: int = 2
+    telemetry: Telemetry | None = None
+    """What is sent to a collector; None where nobody asked for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +222,21 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         bounds=bounds_settings(env) if belt is Belt.PUBLISHER else NO_BOUNDS,
         lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0)),
         watch_seconds=_seconds(env, "COUNTERSIGN_WATCH_SECONDS", 30.0),
+        telemetry=telemetry_settings(env),
     )
+
+
+def telemetry_settings(env: Mapping[str, str]) -> Telemetry | None:
+    """None unless `OTEL_EXPORTER_OTLP_ENDPOINT` is set, and where `OTEL_SDK_DISABLED` says so. Only http/protobuf."""
+    if not env.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip():
+        return None
+    if env.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
+        return None
+    name = "OTEL_EXPORTER_OTLP_PROTOCOL"
+    if env.get(name, "").strip() not in ("", "http/protobuf"):
+        raise SettingsWrong(name, f"{name} must be http/protobuf: nothing else is spoken here.")
+    off = {kind: env.get(f"OTEL_{kind}_EXPORTER", "").strip().lower() == "none" for kind in ("TRACES", "METRICS")}
+    return None if off["TRACES"] else Telemetry(metrics=not off["METRICS"])
 
 
 def mint_settings(env: Mapping[str, str]) -> MintSettings:

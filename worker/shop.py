@@ -33,6 +33,7 @@ from worker.settings import BeltSettings, ModelSettings
 if TYPE_CHECKING:
     from worker.github.connection import Connection
     from worker.model.client import Model
+    from worker.telemetry.export import Export
 
 
 Done = tuple[Sequence[Fact], str]
@@ -65,6 +66,8 @@ class Shop:
     clock: Callable[[], datetime] = now
     """The time by which claims, facts and deadlines go."""
     ending: Ending = field(default_factory=Ending)
+    export: "Export | None" = None
+    """The way to a collector, where the operator has one."""
 
     @property
     def belt(self) -> Belt:
@@ -136,6 +139,13 @@ class Shop:
             self.doorbell.ring(recorded.rings)
         return isinstance(recorded, Recorded)
 
+    def note(self, trace: Trace) -> None:
+        """What was done since is in the ledger, and on its way to a collector where there is one."""
+        spans = trace.taken()
+        self.ledger.add_spans(spans)
+        if self.export is not None:
+            self.export.add(spans)
+
     def keep(self, content: bytes, media: str) -> str:
         """Keeps a full output; answers with the reference by which it can be reopened."""
         return self.ledger.put_artifact(content, media)
@@ -203,4 +213,4 @@ class Shop:
         """A model in a role; each of its billed replies becomes a span, and none is asked for once nobody wants it."""
         from worker.model.client import Access, Model
 
-        return Model(Access(self.models.api_key, self.models.base_url), name, trace.replied(role), trace)
+        return Model(Access(self.models.api_key, self.models.base_url), name, trace.replied(role, name), trace)

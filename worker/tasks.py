@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from app.core.belts import Belt
 from app.core.facts import ApprovalVoided, ExecutionHeld, Expired, Fact
-from app.core.run import Approved, Built
+from app.core.run import Approved, Built, Closed
 from app.core.span import SpanKind
 from app.core.verdict import Refused
 from app.ledger.errors import LedgerNewer
@@ -64,7 +64,17 @@ def _work(shop: Shop, claim: Claim) -> None:
         else:
             _settle(shop, claim, facts, outcome)
         finally:
-            shop.ledger.add_spans(trace.taken())
+            shop.note(trace)
+            _tell_end(shop, claim)
+
+
+def _tell_end(shop: Shop, claim: Claim) -> None:
+    """A run that has ended is told as a whole, by the one who says so on its issue."""
+    if shop.export is None or shop.belt is not Belt.PUBLISHER or not isinstance(claim.state, Closed):
+        return
+    view = shop.ledger.run(claim.run)
+    if view is not None:
+        shop.export.add_run(claim.run, view.opened_at, view.updated_at, str(claim.state.reason))
 
 
 def sweep(shop: Shop, watch: Watch | None, rereading: Rereading | None = None) -> None:
@@ -180,7 +190,7 @@ def _lease_kept(shop: Shop, claim: Claim, trace: Trace) -> Iterator[None]:
     def keep() -> None:
         due = time.monotonic() + term
         while not over.wait(min(term, WANTED_SECONDS)):
-            shop.ledger.add_spans(trace.taken())
+            shop.note(trace)
             verdict = shop.ledger.wanted(claim)
             if not isinstance(verdict, Refused) and time.monotonic() >= due:
                 renewed = shop.ledger.renew(claim, shop.clock(), shop.settings.lease)

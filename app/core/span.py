@@ -1,5 +1,6 @@
 """Spans: every model call, tool call and effect is told with the same fields, whatever the belt."""
 
+import hashlib
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -46,6 +47,12 @@ class Span(Part):
     unpriced_calls: int = 0
     effect_id: int = 0
     """The effect in whose doing it was done, whichever attempt; 0 where that was not recorded."""
+    id: str = ""
+    """16 hexadecimal digits, as OpenTelemetry has them; empty for spans of before."""
+    parent: str = ""
+    """`id` of the span within which it was done; that of the run's own span (`root_of`) for an attempt at an effect."""
+    asked: str = ""
+    """The model that was asked for, where another one may have answered."""
 
     def spent(self) -> Spent:
         """What it cost, as a run's sum counts it; nothing for what is no model's reply."""
@@ -60,6 +67,16 @@ class Span(Part):
             unpriced_calls=self.unpriced_calls,
             model_seconds=self.seconds,
         )
+
+
+def trace_of(run: str) -> str:
+    """The 32 hexadecimal digits by which the spans of a run are one trace, whichever processes they come from."""
+    return hashlib.sha256(f"countersign trace {run}".encode()).hexdigest()[:32]
+
+
+def root_of(run: str) -> str:
+    """`id` of the span that is the run itself."""
+    return hashlib.sha256(f"countersign root {run}".encode()).hexdigest()[:16]
 
 
 class Minted(Part):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from sqlalchemy import inspect, text
 
+from app.ledger.audit import Audit
 from app.ledger.claims import Claims
 from app.ledger.engine import Database
 from app.ledger.errors import LedgerBehind
@@ -17,7 +18,7 @@ from app.ledger.schema import REVISION
 from app.ledger.views import Views
 
 
-class Ledger(Receiving, Missing, Rounds, Claims, Views, Lists, History, Plans, Artifacts, Books, Pruning):
+class Ledger(Receiving, Missing, Rounds, Claims, Views, Lists, History, Plans, Artifacts, Books, Audit, Pruning):
     """What was received, recorded, owed and kept. Safe to share between threads; made anew in a forked process."""
 
     @property

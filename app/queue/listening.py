@@ -51,7 +51,10 @@ def listen(celery: "Celery", ears: Ears) -> int:
     """Hears the belt's bells until SIGTERM, SIGINT or SIGHUP, or until it turns out to be deaf; then takes none any
     more and returns the exit code once what was begun has ended."""
     from celery.exceptions import CPendingDeprecationWarning, SecurityWarning  # type: ignore[import-untyped]
+    from celery.signals import setup_logging  # type: ignore[import-untyped]
 
+    # Whoever answers this keeps Celery from handlers of its own, through which lines would go as they are.
+    setup_logging.connect(_logs_are_set_up, weak=False)
     # It warns root of messages that run code, and ours are ids in JSON; and of a setting that is made on purpose.
     for needless in (SecurityWarning, CPendingDeprecationWarning):
         warnings.simplefilter("ignore", needless)
@@ -72,6 +75,10 @@ def listen(celery: "Celery", ears: Ears) -> int:
     threading.Thread(target=_mind, args=(celery, ears, hearing), name="hearing", daemon=True).start()
     worker.start()
     return int(worker.exitcode or 0)
+
+
+def _logs_are_set_up(**told: object) -> None:
+    """By the process, before it listens."""
 
 
 def _worker_class(celery: "Celery", stopping: Callable[[], None]) -> Any:

@@ -26,6 +26,7 @@ BREACHES = {
     "databases are opened only by app.ledger": ("worker/repo/planted.py", "from sqlalchemy import text"),
     "fastapi only in app.web and the twin": ("app/comments/planted_too.py", "import fastapi"),
     "celery and kombu only where doorbells are rung and heard": ("worker/belts/stranger.py", "import kombu"),
+    "opentelemetry only in worker.telemetry": ("worker/belts/stranger_too.py", "import opentelemetry.trace"),
     "processes are started only by worker.box": ("app/ledger/planted.py", "import subprocess"),
 }
 

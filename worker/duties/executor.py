@@ -90,7 +90,7 @@ def _progress(shop: Shop, claim: Claim, trace: Trace, plan: Plan) -> Progress:
 
     def tell(kept: KeptStep | KeptRepair, spent: Spent) -> None:
         # What was spent is written down first, so that it is never less than what the facts say.
-        shop.ledger.add_spans(trace.taken())
+        shop.note(trace)
         at, digest, key = shop.clock(), trace.plan_digest, claim.effect.key
         fact: StepKept | RepairKept
         if isinstance(kept, KeptStep):

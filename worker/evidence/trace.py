@@ -1,16 +1,21 @@
 """The trace of one effect: every model call, tool call and check as a span with the same fields, whatever the belt."""
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from app.core.belts import Belt
-from app.core.span import Span, SpanKind
+from app.core.span import Span, SpanKind, root_of
 from worker.model.words import Reply
+
+_WITHIN: ContextVar[str] = ContextVar("within", default="")
+"""`id` of the span that this thread is in."""
 
 
 class CalledOff(Exception):
@@ -43,6 +48,8 @@ class Trace:
     plan_version: int = 0
     plan_digest: str = ""
     step: int = 0
+    id: str = field(default_factory=lambda: secrets.token_hex(8))
+    """Of the span of the attempt itself, within which everything else is done."""
     _called_off: str = ""
     _ended_by: type[CalledOff] = CalledOff
     _breaking: list[Callable[[], None]] = field(default_factory=list)
@@ -92,16 +99,19 @@ class Trace:
             with self._lock:
                 self._breaking = [one for one in self._breaking if one != act]
 
-    def replied(self, role: str) -> Callable[[Reply], None]:
-        """A listener that notes each billed reply of the model in this role."""
+    def replied(self, role: str, asked: str = "") -> Callable[[Reply], None]:
+        """A listener that notes each billed reply of the model in this role; `asked` is the model that was named."""
 
         def note(reply: Reply) -> None:
             spent = reply.spent
             self._add(
                 Span(
                     **self._place(),
+                    id=secrets.token_hex(8),
+                    parent=_WITHIN.get() or self.id,
                     kind=SpanKind.MODEL,
                     name=role,
+                    asked=asked or reply.model,
                     model=reply.model,
                     input_tokens=spent.input_tokens,
                     output_tokens=spent.output_tokens,
@@ -125,16 +135,22 @@ class Trace:
         """A span for what the block does; an exception is its outcome and goes on. Raises `CalledOff` instead of it."""
         self.must_be_wanted()
         noted, began_at, began = Noted(), datetime.now(UTC), time.monotonic()
+        itself = kind is SpanKind.EFFECT
+        own, parent = (self.id, root_of(self.run)) if itself else (secrets.token_hex(8), _WITHIN.get() or self.id)
+        before = _WITHIN.set(own)
         try:
             yield noted
         except BaseException as error:
             noted.outcome = type(error).__name__
             raise
         finally:
+            _WITHIN.reset(before)
             seconds = time.monotonic() - began
             self._add(
                 Span(
                     **self._place(),
+                    id=own,
+                    parent=parent,
                     kind=kind,
                     name=name[:120],
                     outcome=noted.outcome,
