@@ -19,7 +19,7 @@ from worker.main import main as act
 
 COMMANDS = (
     "up", "web", "worker", "mint", "beat", "demo", "schema", "migrate", "runs", "show", "backup", "restore", "prune",
-    "roles",
+    "roles", "trace", "export",
 )  # fmt: skip
 
 
@@ -123,3 +123,27 @@ def test_the_schema_is_one_that_takes_a_stored_plan_and_refuses_every_other_shap
     assert not takes(stored | {"steps": [step | {"path": ""}]})
     for field in ("evidence", "steps", "budget", "base_commit", "issue_digest"):
         assert not takes({name: value for name, value in stored.items() if name != field}), field
+
+
+def test_an_audit_log_is_written_gone_on_with_and_verified(env, full, tmp_path):
+    log = tmp_path / "audit.jsonl"
+    first = run("export", env=env)
+    log.write_text(first.stdout)
+    assert first.returncode == 0
+    assert sorted(json.loads(line)["type"] for line in first.stdout.splitlines()) == ["delivery", "fact", "log"]
+    assert run("export", "--after", str(log), env=env).stdout == ""
+    whole = run("export", "--verify", str(log), env={})
+    assert whole.returncode == 0 and "is whole: 3 lines" in whole.stdout
+    log.write_text(first.stdout.replace(full.run, "r-000009"))
+    broken = run("export", "--verify", str(log), env={})
+    assert broken.returncode == 1 and "broken at line 2" in broken.stdout
+    refused = run("export", "--after", str(log), env=env)
+    assert refused.returncode == 2 and refused.stdout == "" and "line 2" in refused.stderr
+    assert run("export", "--verify", str(tmp_path / "none"), env={}).returncode == 1
+
+
+def test_a_trace_of_a_run_without_spans_is_empty_and_one_of_no_run_is_told(env, full):
+    assert run("trace", full.run, env=env).stdout.startswith(f"{full.run}  0.0 s of work  trace ")
+    assert json.loads(run("trace", full.run, "--json", env=env).stdout)["spans"] == []
+    done = run("trace", "r-none", env=env)
+    assert done.returncode == 1 and "countersign runs" in done.stderr
