@@ -183,7 +183,7 @@ class Weather:
             "/cancel",
             "/reject",
             "/status",
-            "/approve 0badc0de",
+            *["/approve 0badc0de"] * 3,
         ]
         words = self.chance.choice(usual)
         for _ in range(self.chance.choice([1, 1, 1, 2])):

@@ -4,6 +4,7 @@ A model beside them says what must come of it: one holder at a time, a number th
 effect settled once, waiting that costs no attempt, and nothing that is due is hidden from whoever looks for it.
 """
 
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
@@ -277,7 +278,12 @@ def workers(ledger: Ledger, ledger_url: str) -> Iterator[list[Ledger]]:
         yield [ledger, beside]
 
 
-def test_whatever_two_workers_do_with_leases_there_is_one_holder_and_one_result(workers: list[Ledger]) -> None:
-    numbers = count(1)
+def test_whatever_two_workers_do_with_leases_there_is_one_holder_and_one_result(
+    workers: list[Ledger], soak_seconds: float | None
+) -> None:
+    numbers, until = count(1), time.monotonic() + (soak_seconds or 0.0)
     few = settings(max_examples=12, stateful_step_count=25, suppress_health_check=list(HealthCheck))
-    run_state_machine_as_test(lambda: Leases(workers, next(numbers)), settings=few)
+    while True:
+        run_state_machine_as_test(lambda: Leases(workers, next(numbers)), settings=few)
+        if time.monotonic() >= until:
+            return
