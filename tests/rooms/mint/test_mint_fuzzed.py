@@ -1,4 +1,4 @@
-"""Whatever is said at the mint's door: no token without the claim that it is for, no trace, and the next one is served."""
+"""Whatever is said at the mint's door: no token without the claim that it is for, no trace, and others are served."""
 
 import copy
 import json
