@@ -27,7 +27,7 @@ REFUSED = 2
 """Exit code of a process that must not start as it was set up."""
 
 KEEP_ALIVE_SECONDS = 30
-GRACE_SECONDS = 8
+GRACE_SECONDS = 5
 """How long deliveries in flight may take after the process was told to stop."""
 CONNECTIONS = 512
 

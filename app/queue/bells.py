@@ -28,6 +28,12 @@ VISIBILITY_SECONDS = 2 * 60 * 60
 PROBE = "probe"
 """Queue in which it is tried whether the broker takes messages; nobody listens."""
 
+OUR_TRANSPORTS = {
+    "redis": "app.queue.redis:BellTransport",
+    "rediss": "app.queue.redis:BellTransport",
+    "sentinel": "app.queue.redis:SentinelBellTransport",
+}
+
 WAITING_RINGS = 1_000
 """How many rings may wait for a slow broker before further ones are left to the sweep."""
 
@@ -80,6 +86,10 @@ def _plain_conf() -> dict[str, Any]:
 
 
 def _broker_conf(settings: QueueSettings) -> dict[str, Any]:
+    from kombu.transport import TRANSPORT_ALIASES
+
+    # By its scheme, so that the rest of an address keeps the meaning that kombu gives it.
+    TRANSPORT_ALIASES.update(OUR_TRANSPORTS)
     conf: dict[str, Any] = {
         "broker_url": settings.broker_url,
         "broker_connection_timeout": REACH_SECONDS,

@@ -14,8 +14,12 @@ from app.core.belts import Belt
 from app.settings import QueueSettings
 
 SWEEP_SECONDS = 0.3
+EARS = 2
+"""Threads that hear."""
+TAKES_A_WHILE = 999
+"""The effect that is at work for two seconds."""
 
-# Hears one belt's bells and writes down what it heard; "beat" rings instead. What is heard as 999 takes a while.
+# Hears one belt's bells and writes down what it heard; "beat" rings instead.
 EAR = """
 import json, logging, sys, time
 from pathlib import Path

@@ -102,6 +102,13 @@ class World:
         """Nothing is owed and no token lives."""
         return self.ledger.debts() == () and all(one["revoked"] for one in self.control.tokens())
 
+    def has_one_of_everything(self) -> None:
+        """One status comment, one plan, one pull request and its branch."""
+        ours = [one["body"] for one in self.control.comments(REPO, 1) if one["user"]["login"].endswith("[bot]")]
+        assert len(ours) == 2 and sum(one.startswith("### Plan") for one in ours) == 1
+        (pull,) = self.control.pulls(REPO)
+        assert set(self.control.branches(REPO)) == {"main", pull["head"]["ref"]}
+
     def told(self) -> str:
         """What is said to whoever looks for the reason."""
         logs = {path.name: path.read_text("utf-8", "replace")[-1500:] for path in self.logs.iterdir()}

@@ -108,12 +108,4 @@ def test_whoever_is_told_to_stop_finishes_or_hands_over_and_the_run_goes_on_at_o
     machines.begin("publisher")
     household.stops("beat", status=-signal.SIGTERM)
     world.until(world.at_rest)
-    one_of_everything(world)
-
-
-def one_of_everything(world: World) -> None:
-    control = world.control
-    ours = [one["body"] for one in control.comments(REPO, 1) if one["user"]["login"].endswith("[bot]")]
-    assert len(ours) == 2 and sum(one.startswith("### Plan") for one in ours) == 1
-    (pull,) = control.pulls(REPO)
-    assert set(control.branches(REPO)) == {"main", pull["head"]["ref"]}
+    world.has_one_of_everything()

@@ -1,15 +1,17 @@
 """GitHub, the mint or a worker fails at any step: at the end there is one of everything, or words that say why not."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 from sqlalchemy import text
 
 from app.core.belts import Belt
-from app.core.run import Closed, Published
+from app.core.run import Closed, Proposed, Published, Wanted
 from app.core.stalling import PATIENCE
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim, DebtView
+from tests.fakes.household import Furnishing
 from tests.fakes.story import REPO, Story
 from worker.duties import executor, planner, publisher
 from worker.evidence.trace import Trace
@@ -241,15 +243,30 @@ def test_a_worker_that_comes_back_after_its_lease_cannot_record_what_another_did
     story.ends(Closed, "rejected")
 
 
-def test_an_effect_that_kills_every_worker_is_given_up_aloud(story: Story) -> None:
+@pytest.mark.parametrize("broker", ["folders", "redis"])
+def test_an_effect_that_kills_every_worker_is_given_up_aloud_and_stands_before_nobody(
+    broker: str, make_story: Callable[..., Story], request: pytest.FixtureRequest
+) -> None:
     """Case QU-02: it is never under way for ever, and the attempts are counted."""
+    url = request.getfixturevalue("redis_url") if broker == "redis" else "filesystem://"
+    story = make_story(furnishing=Furnishing({"CELERY_BROKER_URL": url}))
+    story.control.open_issue(REPO, "olga", "Another one", "greet.sh says helo.")
     story.away = {Belt.PLANNER}
     story.mira.labels()
-    for _ in range(5):
-        story.claim("draft_plan")
+    story.mira.labels(number=2)
+    for death in range(5):
+        # Whoever was started again takes up the oldest first, and what another belt rings for meanwhile.
+        assert story.claim("draft_plan").state.request.issue_number == 1
+        story.away.clear()
+        story.crank()
+        assert isinstance(story.state(2), Proposed) and isinstance(story.state(1), Wanted), death
+        story.away = {Belt.PLANNER}
         story.pass_time(timedelta(seconds=31))
     story.away.clear()
     story.crank()
+    story.next_comment("### Plan, version 1")
+    story.mira.says("/reject", 2)
+    story.read_status("rejected", number=2)
     story.ends(Closed, "Ended (failed)", "It was tried 5 times")
 
 

@@ -11,6 +11,7 @@ import pytest
 from app.core.belts import Belt
 from app.queue import SWEEP, WORK, Doorbell, Ringer, broker_trouble, make_celery
 from app.queue.folders import FolderTransport
+from app.queue.redis import BellQoS
 from app.settings import QueueSettings
 from tests.fakes.ears import SWEEP_SECONDS, Owed, ear
 from tests.rooms.web.conftest import wait_until
@@ -163,3 +164,19 @@ def test_the_sweeps_go_to_each_belt_and_do_not_pile_up_while_nobody_listens(fold
     assert {(each["options"]["queue"], *each["args"]) for each in rung} == {(belt.value, belt.value) for belt in Belt}
     assert all(each["schedule"] == folders.sweep_seconds for each in rung)
     assert all(each["schedule"] < each["options"]["expires"] <= 60 for each in rung)
+
+
+@pytest.mark.parametrize(
+    ("url", "encrypted"),
+    [
+        ("redis://127.0.0.1:1/3", False),
+        ("rediss://:pw@127.0.0.1:1/3?ssl_cert_reqs=required", True),
+        ("sentinel://127.0.0.1:1/3", False),
+    ],
+)
+def test_however_a_redis_is_addressed_a_bell_whose_acknowledgement_fails_is_done_with(
+    url: str, encrypted: bool, tmp_path: Path
+) -> None:
+    with make_celery(QueueSettings(url, tmp_path)).connection_for_write() as connection:
+        assert connection.transport.Channel.QoS is BellQoS
+        assert (connection.virtual_host, bool(connection.ssl)) == ("3", encrypted)

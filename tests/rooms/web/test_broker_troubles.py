@@ -11,85 +11,29 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
 import pytest
-import redis
 
 from app.core.belts import Belt
 from app.queue import SWEEP, Doorbell, make_celery
 from app.settings import QueueSettings, web_settings
 from tests.conftest import leave_out
 from tests.fakes import services
-from tests.fakes.ears import SWEEP_SECONDS, Ear, Owed, ear
+from tests.fakes.ears import EARS, SWEEP_SECONDS, TAKES_A_WHILE, Ear, Owed, ear
+from tests.fakes.troubled_redis import TroubledRedis
 from tests.rooms.web.conftest import SECRET, Door, labeled, running, wait_until
 
 BOUND_SECONDS = 5.0
 """GitHub waits ten seconds for an answer."""
 
 
-class Broker:
-    """A Redis server of these tests' own, and what can become of it."""
-
-    def __init__(self, room: Path) -> None:
-        self.room = room
-        try:
-            self.started = services.start_redis(room, os.getpid())
-        except services.NotHere as absent:
-            leave_out(str(absent))
-            raise
-        self.port = int(self.started.url.split(":")[-1].split("/")[0])
-        self.client = redis.Redis(port=self.port, socket_timeout=5)
-
-    def set(self, **settings: str) -> None:
-        for name, value in settings.items():
-            self.client.config_set(name.replace("_", "-"), value)
-
-    def cut(self) -> None:
-        """Every connection but this one is cut."""
-        self.client.client_kill_filter(_type="normal", skipme=True)
-
-    @contextmanager
-    def down(self) -> Iterator[None]:
-        os.kill(int(self.client.info("server")["process_id"]), signal.SIGKILL)
-        services.end(self.started.keeper)
-        yield
-        self.started = services.start_redis(self.room, os.getpid(), at=self.port)
-
-    @contextmanager
-    def paused(self) -> Iterator[None]:
-        pid = int(self.client.info("server")["process_id"])
-        os.kill(pid, signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            os.kill(pid, signal.SIGCONT)
-
-    @contextmanager
-    def full(self) -> Iterator[None]:
-        self.set(maxmemory_policy="noeviction", maxmemory="1mb")
-        yield
-        self.set(maxmemory="0")
-
-    @contextmanager
-    def short_of_replicas(self) -> Iterator[None]:
-        self.set(min_replicas_to_write="1")
-        yield
-        self.set(min_replicas_to_write="0")
-
-    @contextmanager
-    def read_only(self) -> Iterator[None]:
-        self.client.replicaof("127.0.0.1", 1)
-        yield
-        self.client.replicaof("no", "one")
-
-
 class Room:
     """Who rings and who hears."""
 
-    def __init__(self, broker: Broker, settings: QueueSettings, hears: Ear, door: Door) -> None:
+    def __init__(self, broker: TroubledRedis, settings: QueueSettings, hears: Ear, door: Door) -> None:
         self.broker, self.ear, self.door = broker, hears, door
         self.bell = Doorbell(make_celery(settings))
         self.number = 0
@@ -130,12 +74,16 @@ class Room:
 def room(tmp_path_factory: pytest.TempPathFactory, empty_ledger: Path) -> Iterator[Room]:
     folder = tmp_path_factory.mktemp("troubles")
     shutil.copy(empty_ledger, folder / "ledger.db")
-    broker = Broker(folder)
+    try:
+        broker = TroubledRedis(folder)
+    except services.NotHere as absent:
+        leave_out(str(absent))
+        raise
     settings = QueueSettings(broker.started.url, folder, SWEEP_SECONDS)
     env = {"GITHUB_WEBHOOK_SECRET": SECRET, "COUNTERSIGN_DATA_DIR": str(folder)}
     web = web_settings(env | {"CELERY_BROKER_URL": broker.started.url})
     with ExitStack() as stack:
-        stack.callback(lambda: services.end(broker.started.keeper))
+        stack.callback(broker.end)
         hears = stack.enter_context(ear(settings, "publisher"))
         stack.enter_context(ear(settings, "beat"))
         yield Room(broker, settings, hears, stack.enter_context(running(web)))
@@ -156,21 +104,24 @@ def test_a_broker_that_takes_nothing_is_told_and_holds_nobody_up_and_later_every
     room: Room, trouble: str
 ) -> None:
     room.all_hear()
+    # What is at work when it begins ends meanwhile, and cannot be acknowledged.
+    heard = room.ear.works().count(TAKES_A_WHILE)
+    room.bell.ring([Owed(Belt.PUBLISHER, TAKES_A_WHILE)] * EARS)
+    wait_until(lambda: room.ear.works().count(TAKES_A_WHILE) == heard + EARS)
     with getattr(room.broker, trouble)():
         room.is_labelled()
         began = time.monotonic()
         told = room.ready()
         assert told.status_code == 503 and TROUBLES[trouble] in told.text
         assert time.monotonic() - began < 2 * BOUND_SECONDS
-        # Long enough for the worker to meet it.
-        time.sleep(1.5)
+        time.sleep(2.5)
     room.all_hear()
 
 
 def test_connections_that_are_cut_five_times_in_three_seconds_leave_no_ear_deaf(room: Room) -> None:
     room.all_hear()
     for _ in range(5):
-        room.bell.ring([Owed(Belt.PUBLISHER, 999)])
+        room.bell.ring([Owed(Belt.PUBLISHER, TAKES_A_WHILE)])
         room.broker.cut()
         time.sleep(0.6)
     room.is_labelled()
