@@ -19,6 +19,7 @@ from app.web.connection import BoundedProtocol
 from app.web.front import FrontDoor
 from app.web.hooks import Hooks
 from app.web.intake import Intake
+from app.web.live import PACE, Pace
 from app.web.pages import Told, make_pages
 from app.web.viewers import Viewers
 from app.web.watching import ledger_trouble, numbers
@@ -48,7 +49,7 @@ class Web:
     ending: ExitStack
 
 
-def make_web(settings: WebSettings, limits: Limits = LIMITS) -> Web:
+def make_web(settings: WebSettings, limits: Limits = LIMITS, pace: Pace = PACE) -> Web:
     """The application on its ledger and its broker. Raises `LedgerError` where the ledger cannot be used."""
     ending = ExitStack()
     ledger = open_ledger(settings.ledger.url)
@@ -75,6 +76,7 @@ def make_web(settings: WebSettings, limits: Limits = LIMITS) -> Web:
         troubles=troubles,
         counted=lambda: numbers(ledger, hooks.answered),
         github=settings.github_url,
+        pace=pace,
     )
     return Web(FrontDoor(hooks, make_pages(told)), hooks, ending)
 

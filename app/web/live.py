@@ -34,6 +34,9 @@ class Pace:
     most: int = 128
 
 
+PACE = Pace()
+
+
 @dataclass(slots=True)
 class _Told:
     mark: str
@@ -45,7 +48,7 @@ class Pulse:
     """What changed last, of all that is looked at. Belongs to one event loop."""
 
     ledger: Ledger
-    pace: Pace = field(default_factory=Pace)
+    pace: Pace = PACE
     _watched: Counter[str] = field(default_factory=Counter)
     _marks: dict[str, _Told] = field(default_factory=dict)
     _changed: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,7 +1,7 @@
 """The pages, for people and for machines that watch: read-only, told from the ledger alone."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -9,7 +9,7 @@ from fastapi.responses import PlainTextResponse
 from app.ledger.errors import LedgerError
 from app.ledger.store import Ledger
 from app.shown.glances import Glances
-from app.web.live import Pace, Pulse
+from app.web.live import PACE, Pace, Pulse
 from app.web.looking import Looking, add_pages
 from app.web.sheets import Sheets, plain
 from app.web.statics import Statics
@@ -28,7 +28,7 @@ class Told:
     """The numbers, in Prometheus' text format."""
     github: str = "https://github.com"
     """Where repositories are read by people."""
-    pace: Pace = field(default_factory=Pace)
+    pace: Pace = PACE
 
 
 def make_pages(told: Told) -> FastAPI:

@@ -117,7 +117,8 @@ def test_a_rejected_amendment_ends_the_run_and_the_kept_work_is_on_its_page(make
     story.mira.says("/reject")
     page = httpx.get(f"{story.web_url}/runs/{story.view().id}", trust_env=False).text
     patch = page.partition('">The patch</a>')[0].rpartition('href="')[2]
-    assert "+echo &quot;hello" not in page and '+echo "hello' in httpx.get(story.web_url + patch, trust_env=False).text
+    kept = story.web_url + patch.replace("/outputs/", "/kept/")
+    assert "+echo &#34;hello" in page and '+echo "hello' in httpx.get(kept, trust_env=False).text
     story.ends(Closed, "Ended (rejected)", "The change is kept")
 
 

@@ -26,6 +26,7 @@ from app.ledger.store import Ledger
 from app.main import make_server, make_web
 from app.settings import WebSettings, web_settings
 from app.web.body import LIMITS, Limits
+from app.web.live import PACE, Pace
 
 SECRET = "It's a Secret to Everybody"
 PATIENCE = 30.0
@@ -149,11 +150,11 @@ def wait_until(true: Callable[[], Any], seconds: float = PATIENCE) -> None:
 
 
 @contextmanager
-def running(settings: WebSettings, limits: Limits = LIMITS) -> Iterator[Door]:
+def running(settings: WebSettings, limits: Limits = LIMITS, pace: Pace = PACE) -> Iterator[Door]:
     """The product's server in a thread of this process, on a free port."""
     with ExitStack() as stack:
         settings.queue.data_dir.mkdir(exist_ok=True)
-        web = make_web(settings, limits)
+        web = make_web(settings, limits, pace)
         stack.enter_context(web.ending)
         listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         server = make_server(settings, web.app)
