@@ -16,13 +16,23 @@
     if (sign.textContent !== words) sign.textContent = words;
   };
 
-  // What somebody opened or closed stays so.
+  // How something with the focus is found again in a part that took the place of its own.
+  const nameOf = (one) => {
+    if (one.matches("summary")) return `#${CSS.escape(one.parentElement.id)} > summary`;
+    if (one.id) return `#${CSS.escape(one.id)}`;
+    return one.matches("a[href]") ? `a[href="${CSS.escape(one.getAttribute("href"))}"]` : "";
+  };
+
+  // What somebody opened or closed stays so, and the focus stays where it is.
   const put = (old, fresh) => {
     const open = new Map([...old.querySelectorAll("details[id]")].map((one) => [one.id, one.open]));
     for (const one of fresh.querySelectorAll("details[id]")) {
       if (open.has(one.id)) one.open = open.get(one.id);
     }
-    if (old.outerHTML !== fresh.outerHTML) old.replaceWith(document.adoptNode(fresh));
+    if (old.outerHTML === fresh.outerHTML) return;
+    const name = old.contains(document.activeElement) ? nameOf(document.activeElement) : "";
+    old.replaceWith(document.adoptNode(fresh));
+    if (name) fresh.querySelector(name)?.focus({ preventScroll: true });
   };
 
   const refresh = async () => {
@@ -39,7 +49,7 @@
           const page = new DOMParser().parseFromString(await answer.text(), "text/html");
           for (const old of main.querySelectorAll("[data-part]")) {
             const fresh = page.getElementById(old.id);
-            if (fresh && !old.contains(document.activeElement)) put(old, fresh);
+            if (fresh) put(old, fresh);
           }
         }
       } catch {
