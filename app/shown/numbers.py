@@ -36,6 +36,11 @@ class Week:
         """What one draft cost, with the runs that led to none; None in a week without a draft."""
         return self.usd / self.drafts if self.drafts else None
 
+    @property
+    def usd_per_merge(self) -> Decimal | None:
+        """What one merged pull request cost; None in a week without one."""
+        return self.usd / self.merged if self.merged else None
+
 
 @dataclass(frozen=True, slots=True)
 class VersionScore:
@@ -82,8 +87,8 @@ def numbers_of(ledger: Ledger, glances: Glances, sought: Sought) -> Numbers:
     found = [glance for _, glance in glances.beside(summaries)]
     return Numbers(
         runs=len(found),
-        weeks=_weeks(found),
-        versions=_versions(found),
+        weeks=weeks_of(found),
+        versions=versions_of(found),
         usd=_usd(found),
         drafts=sum(one.published_at is not None for one in found),
         merged=sum(one.merged for one in found),
@@ -92,7 +97,8 @@ def numbers_of(ledger: Ledger, glances: Glances, sought: Sought) -> Numbers:
     )
 
 
-def _weeks(found: Sequence[Glance]) -> tuple[Week, ...]:
+def weeks_of(found: Sequence[Glance]) -> tuple[Week, ...]:
+    """The newest weeks up to the last in which one of these runs was opened, the oldest first."""
     if not found:
         return ()
     by_week: dict[date, list[Glance]] = defaultdict(list)
@@ -114,7 +120,8 @@ def _week(monday: date, of: Sequence[Glance]) -> Week:
     )
 
 
-def _versions(found: Iterable[Glance]) -> tuple[VersionScore, ...]:
+def versions_of(found: Iterable[Glance]) -> tuple[VersionScore, ...]:
+    """The scores of the template versions by which these runs were planned, by name and version."""
     by_version: dict[str, list[Glance]] = defaultdict(list)
     for one in found:
         if one.template:
