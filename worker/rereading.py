@@ -15,6 +15,7 @@ from app.core.facts import Fact, IssueChanged, IssueEnd, IssueEnded, LabelRemove
 from app.core.issue import IssueSnapshot
 from app.core.news import Delivery, News, OnIssue
 from app.core.run import Closed, Published, Request, State
+from app.ledger.errors import LedgerNewer
 from app.ledger.outcomes import OpenRun, RunView
 from app.web.intake import Intake, Told
 from worker.github.errors import GitHubError, Gone, Moved, NotFound, RateLimited
@@ -43,7 +44,6 @@ class Rereading:
         self._shop = shop
         self._watch = watch
         self._read_at: dict[str, datetime] = {}
-        self._not_before: datetime | None = None
         self._turn = threading.Lock()
 
     def look(self, at: datetime) -> None:
@@ -57,10 +57,11 @@ class Rereading:
             self._turn.release()
 
     def _look(self, at: datetime) -> None:
-        if self._not_before is not None and at < self._not_before:
-            return
-        open_runs = {one.run: one for one in self._shop.ledger.open_runs()}
-        self._read_at = {run: read for run, read in self._read_at.items() if run in open_runs}
+        everywhere = self._shop.ledger.open_runs()
+        places = {one.installation_id for one in everywhere}
+        asked = {one for one in places if self._shop.limit_of(one).left() is None}
+        open_runs = {one.run: one for one in everywhere if one.installation_id in asked}
+        self._read_at = {one.run: self._read_at[one.run] for one in everywhere if one.run in self._read_at}
         never = datetime.min.replace(tzinfo=at.tzinfo)
         long_ago = at - max(INTERVAL, len(open_runs) * EACH)
         due = [run for run in open_runs if self._read_at.get(run, never) <= long_ago]
@@ -68,12 +69,10 @@ class Rereading:
             self._read_at[run] = at
             try:
                 self._read(open_runs[run], at)
-            except (GitHubError, MintDenied, MintUnreachable) as error:
+            except (GitHubError, MintDenied, MintUnreachable, LedgerNewer) as error:
                 _LOG.warning("the issue of run %s could not be read again: %s", run, error)
                 if isinstance(error, RateLimited):
-                    self._not_before = at + timedelta(seconds=error.retry_after)
                     del self._read_at[run]
-                    return
 
     def _read(self, one: OpenRun, at: datetime) -> None:
         view = self._shop.ledger.run(one.run)

@@ -1,5 +1,6 @@
 """The shop: what one belt's process has at hand, put together from its settings once and shared by its threads."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,11 +17,13 @@ from app.core.plan import Plan, TemplatePin
 from app.core.run import Approved, Built, Reporting, Request, State
 from app.core.shelf import Shelf
 from app.core.template import Template, TemplateUnreadable
+from app.ledger.errors import LedgerNewer
 from app.ledger.outcomes import Claim, Recorded
 from app.ledger.store import Ledger
 from app.queue import Doorbell
 from worker.ending import Ending
 from worker.evidence.trace import Trace
+from worker.github.limit import SharedLimit
 from worker.github.views import RepositoryRef
 from worker.mint.caller import MintCaller
 from worker.mint.wire import Token
@@ -35,6 +38,8 @@ if TYPE_CHECKING:
     from worker.model.client import Model
     from worker.telemetry.export import Export
 
+
+_LOG = logging.getLogger("countersign.shop")
 
 Done = tuple[Sequence[Fact], str]
 """What a duty leads to: facts, and a few words for the ledger."""
@@ -121,7 +126,12 @@ class Shop:
 
         github = self.settings.github
         settings = ConnectionSettings(write_gap_seconds=github.write_gap_seconds)
-        return connect(github.api_url, InstallationToken(token.value, again), settings, installation_id)
+        credential, limit = InstallationToken(token.value, again), self.limit_of(installation_id)
+        return connect(github.api_url, credential, settings, installation_id, limit)
+
+    def limit_of(self, installation_id: int) -> SharedLimit:
+        """How far GitHub's limits for an installation are reached, as all belts and the mint know it."""
+        return SharedLimit(self.ledger, installation_id, self.clock)
 
     def repository(self, request: Request) -> RepositoryRef:
         """The repository under its name of today."""
@@ -133,8 +143,13 @@ class Shop:
         return f"{self.settings.github.web_url}/{self.repository(request).full_name}"
 
     def tell(self, run: str, fact: Fact) -> bool:
-        """The run has taken what no delivery told, and what follows was rung for; False where it has no use for it."""
-        recorded = self.ledger.record(run, fact)
+        """The run has taken what no delivery told, and what follows was rung for; False where it has no use for it, or
+        where a newer version went on with it."""
+        try:
+            recorded = self.ledger.record(run, fact)
+        except LedgerNewer:
+            _LOG.warning("run %s is left to a newer version", run)
+            return False
         if isinstance(recorded, Recorded):
             self.doorbell.ring(recorded.rings)
         return isinstance(recorded, Recorded)

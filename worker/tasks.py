@@ -13,7 +13,6 @@ from app.core.facts import ApprovalVoided, ExecutionHeld, Expired, Fact
 from app.core.run import Approved, Built, Closed
 from app.core.span import SpanKind
 from app.core.verdict import Refused
-from app.ledger.errors import LedgerNewer
 from app.ledger.outcomes import Claim, Recorded
 from app.logs import about
 from worker.ending import REASON
@@ -115,10 +114,7 @@ class _Owed:
 
 def _expire(shop: Shop) -> None:
     for run in shop.ledger.due_to_expire(shop.clock()):
-        try:
-            shop.tell(run, Expired(at=shop.clock()))
-        except LedgerNewer:
-            _LOG.warning("run %s is left to a newer version", run)
+        shop.tell(run, Expired(at=shop.clock()))
 
 
 def _settle(shop: Shop, claim: Claim, facts: Sequence[Fact], outcome: str) -> None:

@@ -58,6 +58,7 @@ class Watch:
         self._stir: tuple[datetime | None, datetime | None] = (None, None)
         self._quiet: dict[str, _Quiet] = {}
         self._left_out: dict[int, datetime] = {}
+        self._shut: dict[int, datetime] = {}
 
     def look(self, at: datetime) -> None:
         """New thumbs are recorded and rung for. What cannot be read now is looked at again later."""
@@ -67,6 +68,8 @@ class Watch:
         self._due, self._stir = at + self._interval, stir
         watched = self._shop.ledger.watched()
         self._forget(watched, at)
+        shut = {one for one in set(map(_installation, watched)) if self._is_shut(one, at)}
+        watched = tuple(one for one in watched if one.installation_id not in shut)
         for installation_id, grouped in groupby(sorted(watched, key=_installation), key=_installation):
             here = list(grouped)
             due = [one for one in here if self._is_due(one, at)]
@@ -84,6 +87,11 @@ class Watch:
     @property
     def _interval(self) -> timedelta:
         return timedelta(seconds=self._shop.settings.watch_seconds)
+
+    def _is_shut(self, installation_id: int, at: datetime) -> bool:
+        """True while nothing may be asked there: at a limit that anybody met, or as the mint said."""
+        until = self._shut.get(installation_id)
+        return (until is not None and at < until) or self._shop.limit_of(installation_id).left() is not None
 
     def _is_due(self, one: Watched, at: datetime) -> bool:
         """A thumb that holds work in hand is looked at each time."""
@@ -120,6 +128,11 @@ class Watch:
                 half = len(repositories) // 2
                 for part in (repositories[:half], repositories[half:]):
                     self._look_at(installation_id, part, [one for one in due if one.repository_id in part], at)
+                return
+            if denied.retry_after is not None:
+                rest = min(timedelta(seconds=denied.retry_after), LONGEST_REST * self._interval)
+                self._shut[installation_id] = at + rest
+                _LOG.warning("plan comments of installation %s are not watched now: %s", installation_id, denied)
                 return
             self._leave_out(repositories, denied, at)
         except (GitHubError, MintUnreachable) as error:
@@ -194,6 +207,7 @@ class Watch:
         runs, repositories = {one.run for one in watched}, _repositories(watched)
         self._quiet = {run: quiet for run, quiet in self._quiet.items() if run in runs}
         self._left_out = {one: due for one, due in self._left_out.items() if one in repositories}
+        self._shut = {one: until for one, until in self._shut.items() if at < until}
         over = at - timedelta(seconds=TOKEN_SECONDS)
         self._give_back(
             [one for one in self._tokens if one.since < over or not repositories & set(one.token.repository_ids)]

@@ -145,7 +145,7 @@ class Claims(OnDatabase):
 
         def work(connection: Connection) -> Refused | None:
             refused = _postponed(connection, claim, (until, reason), now)
-            pause(self._database, connection, claim.state.request.installation_id, until, reason)
+            pause(self._database, connection, claim.state.request.installation_id, (until, reason), now)
             return refused
 
         return self._database.writing(work)

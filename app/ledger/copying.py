@@ -20,6 +20,7 @@ from app.core.missed import ROUND
 from app.core.verdict import Refused
 from app.ledger.engine import Database
 from app.ledger.errors import LedgerBehind, LedgerCorrupt
+from app.ledger.fitting import UPGRADE
 from app.ledger.folding import facts_of, folded
 from app.ledger.keeping import unpacked
 from app.ledger.migrating import brought_up_to_date
@@ -66,8 +67,10 @@ def back_up(url: str, file: Path) -> Copied | Refused:
 
 def _copied_to(part: Path, url: str) -> Copied:
     with _opened(url) as ledger:
-        if revision_of(ledger) != REVISION:
-            raise LedgerBehind("The ledger's schema is not this version's. Run `countersign migrate` first.")
+        if (found := revision_of(ledger)) != REVISION:
+            newer = found is not None and found > REVISION
+            todo = "Use the newer version that migrated it." if newer else "Run `countersign migrate` first."
+            raise LedgerBehind(f"The ledger's schema is not this version's. {todo}")
         brought_up_to_date(_sqlite(part))
         with _opened(_sqlite(part)) as copy:
             with _one_moment(ledger) as source:
@@ -125,7 +128,9 @@ def checked(connection: Connection) -> Copied:
 
 
 def _put_in(source: Connection, target: Connection, now: datetime) -> Refused | None:
-    if any(target.scalar(select(func.count()).select_from(table)) for table in metadata.sorted_tables):
+    something = (select(func.count()).select_from(table) for table in metadata.sorted_tables if table is not rounds)
+    done = select(func.count()).select_from(rounds).where(rounds.c.name != UPGRADE)
+    if any(target.scalar(count) for count in (*something, done)):
         return _NOT_OVER
     _copy_all(source, target)
     newest = target.scalar(select(func.max(deliveries.c.received_at)))
@@ -138,6 +143,7 @@ def _put_in(source: Connection, target: Connection, now: datetime) -> Refused | 
 
 def _copy_all(source: Connection, target: Connection) -> None:
     """Every row of every table, those first that others refer to."""
+    target.execute(delete(rounds).where(rounds.c.name == UPGRADE))
     for table in metadata.sorted_tables:
         every = select(table).order_by(*table.primary_key).execution_options(yield_per=ROWS_AT_ONCE)
         for rows in source.execute(every).mappings().partitions(ROWS_AT_ONCE):

@@ -19,6 +19,7 @@ from app.core.facts import (
     StepsDone,
 )
 from app.ledger.engine import OnDatabase
+from app.ledger.errors import LedgerNewer
 from app.ledger.schema import facts, plans, runs
 from app.ledger.written import fact_read
 
@@ -56,7 +57,11 @@ def _past(told: Iterable[Row[Any]], template: str) -> Iterator[tuple[str, PastRu
         of_template: set[str] = set()
         kept = Spent()
         for row in rows:
-            fact = fact_read(row.body)
+            try:
+                fact = fact_read(row.body)
+            except LedgerNewer:
+                # What it cost stands in words that only a newer version can read.
+                break
             if isinstance(fact, PlanDrafted) and fact.template is not None and fact.template.name == template:
                 of_template.add(fact.digest)
             if isinstance(fact, StepKept | RepairKept | AmendmentProposed):

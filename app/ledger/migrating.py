@@ -4,9 +4,13 @@ from pathlib import Path
 
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, make_url, text
 
 from app.ledger.engine import Database
+from app.ledger.errors import LedgerBehind
+from app.ledger.fitting import keep_oldest, revision_in, unfit
+from app.ledger.schema import REVISION
 
 LOCK_SECONDS = 60.0
 """How long a rival's migration is waited for: nobody answers a webhook meanwhile."""
@@ -16,7 +20,10 @@ _LOCK = 4_027_118_553
 
 
 def brought_up_to_date(url: str) -> None:
-    """Applies what is missing, all in one transaction; a rival waits and then finds nothing to do."""
+    """Applies what is missing, all in one transaction; a rival waits and then finds nothing to do.
+
+    A version that still fits a newer one's schema finds nothing either; raises `LedgerBehind` where it does not fit.
+    """
     database = Database(url, LOCK_SECONDS)
 
     def work(connection: Connection) -> None:
@@ -25,7 +32,14 @@ def brought_up_to_date(url: str) -> None:
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         config.attributes["connection"] = connection
+        found = revision_in(connection)
+        if found is not None and found > REVISION:
+            if refused := unfit(connection, found):
+                raise LedgerBehind(refused)
+            return
         command.upgrade(config, "head")
+        scripts = ScriptDirectory.from_config(config).walk_revisions()
+        keep_oldest(database, connection, (str(one.module.oldest) for one in scripts))
 
     try:
         database.writing(work)

@@ -1,15 +1,16 @@
 """The ledger as its callers hold it: all its parts on one database."""
 
+import logging
 from collections.abc import Mapping
-
-from sqlalchemy import inspect, text
 
 from app.ledger.audit import Audit
 from app.ledger.claims import Claims
 from app.ledger.engine import Database
 from app.ledger.errors import LedgerBehind
+from app.ledger.fitting import revision_in, unfit
 from app.ledger.history import History
 from app.ledger.keeping import Artifacts, Books, Plans
+from app.ledger.limits import Limits
 from app.ledger.lists import Lists
 from app.ledger.missing import Missing, Rounds
 from app.ledger.pruning import Pruning
@@ -17,8 +18,13 @@ from app.ledger.receiving import Receiving
 from app.ledger.schema import REVISION
 from app.ledger.views import Views
 
+_said: set[tuple[str, str]] = set()
+_LOG = logging.getLogger(__name__)
 
-class Ledger(Receiving, Missing, Rounds, Claims, Views, Lists, History, Plans, Artifacts, Books, Audit, Pruning):
+
+class Ledger(
+    Receiving, Missing, Rounds, Claims, Limits, Views, Lists, History, Plans, Artifacts, Books, Audit, Pruning
+):
     """What was received, recorded, owed and kept. Safe to share between threads; made anew in a forked process."""
 
     @property
@@ -32,17 +38,19 @@ class Ledger(Receiving, Missing, Rounds, Claims, Views, Lists, History, Plans, A
 
 
 def opened(url: str) -> Ledger:
-    """The ledger at `url`. Raises `LedgerBehind` where the schema is not the one that this version works with."""
+    """The ledger at `url`. Raises `LedgerBehind` where the schema is none that this version can work with: its own, or
+    a newer one of which its migrations say that this version still fits."""
     database = Database(url)
     try:
         found = revision_of(database)
         if found is None:
             raise LedgerBehind("The ledger has no tables yet. Run `countersign migrate`.")
         if found != REVISION:
-            raise LedgerBehind(
-                f"The ledger's schema is {found}, and this version works with {REVISION}. "
-                "Run `countersign migrate` with the newest version, and start that one."
-            )
+            with database.reading() as connection:
+                refused = unfit(connection, found)
+            if refused:
+                raise LedgerBehind(refused)
+            _say_once(url, found)
     except BaseException:
         database.close()
         raise
@@ -52,7 +60,11 @@ def opened(url: str) -> Ledger:
 def revision_of(database: Database) -> str | None:
     """The newest migration that the database has seen; None for one without a ledger."""
     with database.reading() as connection:
-        if not inspect(connection).has_table("alembic_version"):
-            return None
-        found: str | None = connection.scalar(text("SELECT version_num FROM alembic_version"))
-    return found
+        return revision_in(connection)
+
+
+def _say_once(url: str, found: str) -> None:
+    """Whoever is asked whether it is ready opens the ledger every few seconds."""
+    if (url, found) not in _said:
+        _said.add((url, found))
+        _LOG.warning("a newer version brought the ledger to schema %s; this one still fits and goes on", found)

@@ -1,5 +1,6 @@
 """Runs and deliveries as others read them. The state is always the fold of the facts, never a cached column."""
 
+import logging
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
@@ -14,6 +15,7 @@ from app.core.news import Seen
 from app.core.run import ApprovalSource, Approved, Built, Proposed, Request, State
 from app.core.scoring import Score, score
 from app.ledger.engine import OnDatabase
+from app.ledger.errors import LedgerNewer
 from app.ledger.folding import facts_of, folded
 from app.ledger.outcomes import (
     DeliveryView,
@@ -40,9 +42,12 @@ from app.ledger.schema import (
 )
 from app.ledger.written import effect_read, fact_read
 
+_LOG = logging.getLogger(__name__)
+
 
 class Views(OnDatabase):
-    """Reading changes nothing."""
+    """Reading changes nothing. Of several runs, one with which a newer version went on is left out, and the log says
+    so; where it alone is asked for, `LedgerNewer` is raised."""
 
     def run(self, run: str) -> RunView | None:
         """The run with its facts, its state and its effects; None where there is no such run."""
@@ -136,7 +141,8 @@ class Views(OnDatabase):
         working = select(runs.c.id).where(runs.c.open, runs.c.state.in_(("approved", "built"))).order_by(runs.c.id)
         with self._database.reading() as connection:
             names = _names_today(connection)
-            states = [(run, folded(run, facts_of(connection, run))) for run in connection.scalars(working).all()]
+            found = [(run, _known(connection, run)) for run in connection.scalars(working).all()]
+            states = [(run, folded(run, told)) for run, told in found if told]
         return tuple(thumb for run, state in states for thumb in _thumbs(run, state, names))
 
     def watched(self) -> tuple[Watched, ...]:
@@ -157,7 +163,7 @@ class Views(OnDatabase):
         newest = select(runs.c.id).order_by(runs.c.opened_at.desc(), runs.c.id.desc()).limit(limit)
         with self._database.reading() as connection:
             found = list(connection.scalars(newest))
-            return score((told, folded(run, told)) for run in found if (told := facts_of(connection, run)))
+            return score((told, folded(run, told)) for run in found if (told := _known(connection, run)))
 
     def repository(self, repository_id: int) -> Seen | None:
         """What the repository is called today, and through which installation it is reached."""
@@ -209,6 +215,15 @@ class Views(OnDatabase):
         """Raises `LedgerUnreachable` unless the database answers."""
         with self._database.reading() as connection:
             connection.execute(text("SELECT 1"))
+
+
+def _known(connection: Connection, run: str) -> list[Fact]:
+    """The run's facts; none where a newer version went on with it."""
+    try:
+        return facts_of(connection, run)
+    except LedgerNewer:
+        _LOG.warning("run %s is left to a newer version", run)
+        return []
 
 
 def _count(connection: Connection, table: Any) -> int:
@@ -275,7 +290,11 @@ def _thumbs(run: str, state: State, names: dict[int, Seen]) -> Iterator[Standing
 def _waiting(told: Iterable[Row[Any]], keys: dict[str, list[str]], names: dict[int, Seen]) -> Iterator[WaitingProposal]:
     for run, grouped in groupby(told, key=lambda row: row.run_id):
         rows = list(grouped)
-        recorded: list[Fact] = [fact_read(row.body) for row in rows]
+        try:
+            recorded: list[Fact] = [fact_read(row.body) for row in rows]
+        except LedgerNewer:
+            _LOG.warning("run %s is left to a newer version", run)
+            continue
         state = folded(run, recorded)
         comment_id = state.proposal.comment_id if isinstance(state, Proposed) else None
         if not isinstance(state, Proposed) or comment_id is None:

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 import msgspec
 
 from app.core.news import Delivery, Ignored, News, OnIssue
+from app.ledger.errors import LedgerNewer
 from app.ledger.outcomes import Received
 from app.logs import about
 from app.queue import Owed
@@ -125,6 +126,9 @@ class Hooks:
                 return Answer(400, "unreadable", {"refused": told.why})
             delivery = Delivery(head.guid, head.event, told.action, now, body)
             received = await asyncio.to_thread(self.take, delivery, *told.news)
+        except LedgerNewer:
+            log.warning("Delivery %s is left to a newer version, and not recorded here.", head.guid)
+            return _LEFT_TO_NEWER
         except Exception:
             # Whatever it was: GitHub must not hear 2xx for what is not recorded. It keeps the delivery for days.
             log.exception("Delivery %s was not recorded.", head.guid)
@@ -173,6 +177,10 @@ _NO_ROOM = replace(
 )
 _NOT_RECORDED = replace(
     _refused(503, "not_recorded", "The ledger could not record this delivery; send it again."),
+    headers=((b"retry-after", RETRY_AFTER),),
+)
+_LEFT_TO_NEWER = replace(
+    _refused(503, "left_to_newer", "It concerns a run with which a newer version went on; send it again to that one."),
     headers=((b"retry-after", RETRY_AFTER),),
 )
 

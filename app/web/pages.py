@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse
 
-from app.ledger.errors import LedgerError
+from app.ledger.errors import LedgerError, LedgerNewer
 from app.ledger.store import Ledger
 from app.shown.glances import Glances
 from app.web.live import PACE, Pace, Pulse
@@ -45,6 +45,11 @@ def make_pages(told: Told) -> FastAPI:
     @pages.exception_handler(LedgerError)
     async def no_ledger(_request: Request, trouble: Exception) -> Response:
         return plain(str(trouble), 503)
+
+    @pages.exception_handler(LedgerNewer)
+    async def left_to_newer(_request: Request, _trouble: Exception) -> Response:
+        words = "A newer version went on with this run: it is not shown here, but by a process of that version."
+        return plain(words, 503)
 
     return pages
 

@@ -1,11 +1,18 @@
 """GitHub's limits: what one worker met holds for all of the installation's work, and for nobody else's."""
 
+import json
+import os
+import traceback
+from collections.abc import Callable
+from contextlib import closing
 from datetime import timedelta
 
-from app.core.belts import Belt
+from app.core.belts import Belt, EffectKind
 from app.core.effects import LookUpAuthority, Say
-from app.core.pacing import AT_ONCE, EACH
+from app.core.pacing import AT_ONCE, EACH, HANDS, NEXT_TURN, PIECES
 from app.core.verdict import Refused
+from app.ledger import open_ledger
+from app.ledger.limits import BUSY, CONTENT
 from app.ledger.outcomes import Claim
 from app.ledger.store import Ledger
 from tests.fakes.deliveries import LEASE, Told
@@ -59,3 +66,104 @@ def test_more_words_than_github_takes_wait_for_their_turn_whoever_has_them_to_sa
     waits = next(one for one in ledger.debts() if one.effect_id == say[-1])
     assert (waits.available_at, waits.attempts) == (now + 2 * EACH, 0)
     assert isinstance(ledger.claim(say[-1], Belt.PUBLISHER, now + 2 * EACH, LEASE), Claim)
+
+
+def in_two_processes(url: str, work: Callable[[Ledger, int, Callable[[], None]], list[int]]) -> list[list[int]]:
+    """What comes of the work in two processes, each with a ledger of its own; they can wait for one another once."""
+    pipes = [os.pipe() for _ in range(2)]
+    ends = []
+    for number in range(2):
+        mine, its = os.pipe()
+        if (child := os.fork()) == 0:
+
+            def meet(number: int = number) -> None:
+                os.write(pipes[number][1], b"!")
+                os.read(pipes[1 - number][0], 1)
+
+            try:
+                with closing(open_ledger(url)) as ledger:
+                    os.write(its, json.dumps(work(ledger, number, meet)).encode())
+                os._exit(0)
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(1)
+        os.close(its)
+        ends.append((child, mine))
+    told = []
+    for child, mine in ends:
+        with open(mine, "rb") as answer:
+            told.append(answer.read())
+        assert os.waitpid(child, 0)[1] == 0
+    for pipe in pipes:
+        os.close(pipe[0])
+        os.close(pipe[1])
+    return [json.loads(one) for one in told]
+
+
+def taken_by_two(ledger: Ledger, url: str, kind: str) -> list[int]:
+    """Two processes take all of a kind that is owed, one from either end; what they got."""
+    owed = [one.effect_id for one in ledger.debts() if one.kind == kind]
+    now = max(one.updated_at for one in ledger.runs())
+
+    def take(mine: Ledger, number: int, meet: Callable[[], None]) -> list[int]:
+        first, *others = owed if number else reversed(owed)
+        got = [first] if isinstance(mine.claim(first, Belt.PUBLISHER, now, LEASE), Claim) else []
+        meet()
+        return got + [one for one in others if isinstance(mine.claim(one, Belt.PUBLISHER, now, LEASE), Claim)]
+
+    both = in_two_processes(url, take)
+    assert all(both)
+    return [one for each in both for one in each]
+
+
+def test_two_processes_together_hold_no_more_of_an_account_s_work_than_github_takes_requests_at_once(
+    ledger: Ledger, ledger_url: str
+) -> None:
+    """github-facts 165: 100 requests at once, and each holder sends one at a time."""
+    for number in range(1, HANDS + 11):
+        of(ledger, number, 7)
+    now = max(one.updated_at for one in ledger.runs())
+    taken = taken_by_two(ledger, ledger_url, "look_up_authority")
+    assert len(taken) == len(set(taken)) == HANDS
+    left = [one for one in ledger.debts() if one.effect_id not in taken]
+    assert [(one.attempts, one.available_at) for one in left] == [(0, now + NEXT_TURN)] * 10
+    assert all(one.why.endswith(BUSY) for one in left)
+    # Another account has hands of its own; one that becomes free, or whose holder is gone, is free for the next.
+    assert isinstance(of(ledger, HANDS + 20, 8).claim(LookUpAuthority), Claim)
+    assert isinstance(ledger.claim(left[0].effect_id, Belt.PUBLISHER, now + NEXT_TURN, LEASE), Refused)
+    assert isinstance(ledger.claim(left[0].effect_id, Belt.PUBLISHER, now + LEASE + NEXT_TURN, LEASE), Claim)
+
+
+def test_two_processes_together_say_no_more_than_github_takes(ledger: Ledger, ledger_url: str) -> None:
+    """github-facts 165: 80 pieces of content in a minute."""
+    for number in range(1, AT_ONCE // 4 + 4):
+        of(ledger, number, 7).allowed()
+    taken = taken_by_two(ledger, ledger_url, "say")
+    assert len(taken) == len(set(taken)) == AT_ONCE // PIECES[EffectKind.SAY]
+    assert {one.why.partition("UTC: ")[2] for one in ledger.debts() if one.available_at} == {CONTENT}
+
+
+def test_what_anybody_met_who_asks_github_holds_for_all_and_is_doubled_where_it_does_not_help(ledger: Ledger) -> None:
+    """github-facts 166."""
+    told, minute = of(ledger, 1, 7), timedelta(minutes=1)
+    now = told.now
+    assert ledger.paused(7, now) is None
+    ledger.pause(7, now + minute, "GitHub's limit was met.", now)
+    assert ledger.paused(7, now) == (now + minute, "GitHub's limit was met.") and ledger.paused(8, now) is None
+    debt = ledger.debts()[0]
+    assert isinstance(ledger.claim(debt.effect_id, Belt.PUBLISHER, now, LEASE), Refused)
+    # Several meet it in the same moment; that is one limit.
+    ledger.pause(7, now + minute, "the same", now)
+    assert ledger.paused(7, now + minute) is None
+    later = now + minute
+    for length in (2, 4, 8):
+        ledger.pause(7, later + minute, "again", later)
+        assert ledger.paused(7, later) == (later + length * minute, "again")
+        later += length * minute
+    # What GitHub names is kept to as it is, and after a quiet time it begins anew.
+    ledger.pause(7, later + 30 * minute, "for half an hour", later)
+    assert ledger.paused(7, later) == (later + 30 * minute, "for half an hour")
+    later += 60 * minute
+    ledger.pause(7, later + minute, "another", later)
+    assert ledger.paused(7, later) == (later + minute, "another")

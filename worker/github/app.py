@@ -15,7 +15,7 @@ from jwt.algorithms import RSAAlgorithm
 from msgspec import Struct, field
 
 from app.core.missed import Attempt
-from worker.github.asking import Anonymous, ConnectionSettings, Credential, InstallationToken, Request
+from worker.github.asking import Anonymous, ConnectionSettings, Credential, InstallationToken, Limit, Request
 from worker.github.connection import connect
 from worker.github.errors import Call, GitHubError, Moved, Unauthorized
 from worker.github.place import segment
@@ -146,6 +146,10 @@ class AppIdentity:
         self._api_url = api_url
         self._settings = settings or ConnectionSettings()
         self._connection = connect(api_url, _AppJwt(app_id, private_key, clock), self._settings)
+
+    def keep_to(self, limit: Limit) -> None:
+        """From now on nothing is asked as the App while its own limit is met, and whoever shares that learns of it."""
+        self._connection.limit = limit
 
     def __enter__(self) -> Self:
         self._connection.__enter__()

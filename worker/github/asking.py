@@ -39,6 +39,18 @@ class InstallationToken:
         return True
 
 
+class Limit(Protocol):
+    """How far GitHub's limits are reached, as all know it who share them."""
+
+    def left(self) -> tuple[float, str] | None:
+        """For how many seconds nothing may be sent, and why; None where something may."""
+        ...
+
+    def met(self, seconds: float, reason: str) -> None:
+        """GitHub said that a limit is met: nobody who shares it sends anything for so long."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Anonymous:
     """No credential: only what anybody may read."""

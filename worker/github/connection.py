@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from worker.github.asking import Anonymous, ConnectionSettings, Credential, InstallationToken, Request
-from worker.github.errors import Call, GitHubError, Moved, NotUnderstood
+from worker.github.asking import Anonymous, ConnectionSettings, Credential, InstallationToken, Limit, Request
+from worker.github.errors import Call, GitHubError, LimitKind, Moved, NotUnderstood, RateLimited
 from worker.github.pace import Pace, pace_of
 from worker.github.translation import Answer, error_of, graphql_error_of
 
@@ -30,8 +30,12 @@ class Connection:
     """An open connection for one credential; a context manager. Any thread may use it, one request at a time.
 
     Every method either returns what GitHub promised or raises a `GitHubError`. Nothing is sent twice, except once
-    more after a 401 when the credential could be renewed: GitHub did nothing then.
+    more after a 401 when the credential could be renewed: GitHub did nothing then. While a limit is met nothing is
+    sent at all, whoever met it: that raises `RateLimited` as if GitHub had said it once more.
     """
+
+    limit: Limit | None = None
+    """Shared with everybody who asks GitHub for the same installation."""
 
     def __init__(self, api_url: str, credential: Credential, settings: ConnectionSettings, pace: Pace) -> None:
         self.api_url = (api_url or _PUBLIC_API).rstrip("/")
@@ -99,7 +103,7 @@ class Connection:
         nodes may be missing: those are null."""
         call, answer, found, errors = self._queried(query, variables)
         if any(kind != "NOT_FOUND" for kind in map(_kind_of, errors)):
-            raise graphql_error_of(answer, errors, call, time.time())
+            raise self._noted(graphql_error_of(answer, errors, call, time.time()))
         return found
 
     def nodes(self, query: str, variables: Mapping[str, Any]) -> tuple[list[Any], dict[int, GitHubError]]:
@@ -114,7 +118,7 @@ class Connection:
             if _kind_of(error) == "FORBIDDEN" and position is not None:
                 refused[position] = graphql_error_of(answer, [error], call, time.time())
             elif _kind_of(error) != "NOT_FOUND":
-                raise graphql_error_of(answer, errors, call, time.time())
+                raise self._noted(graphql_error_of(answer, errors, call, time.time()))
         nodes = found.get("nodes")
         if not isinstance(nodes, list):
             raise NotUnderstood("GitHub's answer is not a list.", call)
@@ -131,7 +135,7 @@ class Connection:
         errors = said if isinstance(said, list) else [said]
         if not isinstance(found, dict):
             if errors:
-                raise graphql_error_of(answer, errors, call, time.time())
+                raise self._noted(graphql_error_of(answer, errors, call, time.time()))
             raise NotUnderstood("GitHub's GraphQL answer holds no data.", call)
         return call, answer, found, errors
 
@@ -144,14 +148,25 @@ class Connection:
     def _ask(self, request: Request) -> tuple[Call, Answer]:
         if self._kit is None:
             raise RuntimeError("the connection is not open: enter it first")
-        call, answer = self._kit.send(request)
-        if answer.status == 401 and self._credential.renew():
+        if self.limit is not None and (left := self.limit.left()) is not None:
+            raise RateLimited(left[1], Call(request.method, request.path), left[0], LimitKind.SECONDARY)
+        try:
             call, answer = self._kit.send(request)
+            if answer.status == 401 and self._credential.renew():
+                call, answer = self._kit.send(request)
+        except RateLimited as limited:
+            raise self._noted(limited) from None
         if answer.status >= 300:
-            raise error_of(answer, call, time.time())
+            raise self._noted(error_of(answer, call, time.time()))
         if request.expected and answer.status not in request.expected:
             raise NotUnderstood(f"GitHub answered with status {answer.status}, which was not promised.", call)
         return call, answer
+
+    def _noted(self, error: GitHubError) -> GitHubError:
+        """The error; where it is a limit, everybody who shares it knows."""
+        if isinstance(error, RateLimited) and self.limit is not None:
+            self.limit.met(error.retry_after, error.reason)
+        return error
 
 
 def connect(
@@ -159,13 +174,16 @@ def connect(
     credential: Credential,
     settings: ConnectionSettings | None = None,
     installation_id: int = 0,
+    limit: Limit | None = None,
 ) -> Connection:
     """A connection to the API at `api_url` (empty: the public one); enter it before use.
 
     All connections of this process for one API and installation share the pause between content-creating writes.
     """
     chosen = settings or ConnectionSettings()
-    return Connection(api_url, credential, chosen, pace_of(api_url, installation_id, chosen.write_gap_seconds))
+    made = Connection(api_url, credential, chosen, pace_of(api_url, installation_id, chosen.write_gap_seconds))
+    made.limit = limit
+    return made
 
 
 def graphql_address(api_url: str) -> str:

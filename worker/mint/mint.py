@@ -9,13 +9,15 @@ from app.core.bounds import NO_BOUNDS, Bounds
 from app.core.guarded import touches_workflows
 from app.core.run import Grant
 from app.core.verdict import Allowed, Refused
-from app.ledger.errors import LedgerCorrupt
+from app.ledger.errors import LedgerCorrupt, LedgerNewer
+from app.ledger.limits import OF_THE_APP
 from app.ledger.outcomes import EffectView
 from app.ledger.store import Ledger
 from worker.github.app import AppIdentity, BroaderThanAsked
 from worker.github.app import Token as CutToken
 from worker.github.connection import ConnectionSettings, InstallationToken, connect
 from worker.github.errors import Broken, GitHubError, Invalid, RateLimited, Suspended, Unreachable
+from worker.github.limit import SharedLimit
 from worker.github.reader import Reader
 from worker.github.views import RepositoryRef
 from worker.mint.again import plan_stands, still_approved
@@ -28,6 +30,9 @@ WATCH_SECONDS = 600.0
 
 LAST_SECONDS = 8.0
 """How long the end tries to revoke what lives. `up` gives a process ten seconds."""
+
+NEWER_SECONDS = 30.0
+"""What only a newer version knows is asked for again after so long."""
 
 _WAITS: dict[type[GitHubError], float] = {Suspended: 3_600.0, Unreachable: 20.0, Broken: 20.0}
 
@@ -57,12 +62,17 @@ class Mint:
         self._clock = clock
         self._purse = Purse(ledger, identity, clock)
         self._bot_user_id = 0
+        identity.keep_to(SharedLimit(ledger, OF_THE_APP, clock))
 
     def cut(self, caller: Caller, asked: Cut) -> Token | Denied:
         """1 the ledger's rules, 2 for a grant: GitHub asked again, 3 the token. An effect has one token at a time."""
-        view = self._ledger.run(asked.run)
+        nowhere = Place(asked.run, asked.effect_id, 0, "", 0, caller, "unknown")
+        try:
+            view = self._ledger.run(asked.run)
+        except LedgerNewer as newer:
+            # The mint of that version will be there soon.
+            return self._denied(nowhere, Refused(str(newer))).model_copy(update={"retry_after": NEWER_SECONDS})
         if view is None:
-            nowhere = Place(asked.run, asked.effect_id, 0, "", 0, caller, "unknown")
             return self._denied(nowhere, Refused("There is no such run."))
         row = next((one for one in view.effects if one.id == asked.effect_id), None)
         request = view.state.request
@@ -80,6 +90,8 @@ class Mint:
             return self._denied(place, ruling)
         place = self._today(place)
         self._purse.end_where(lambda one: one.effect_id == asked.effect_id)
+        if (limited := self._limited(place)) is not None:
+            return limited
         try:
             voided = self._voided(place, ruling.grant) if ruling.grant else None
             if voided is not None:
@@ -103,6 +115,8 @@ class Mint:
             return self._denied(place, reach)
         if not waiting:
             return self._denied(place, Refused("No run is open in these repositories of that installation."))
+        if (limited := self._limited(place)) is not None:
+            return limited
         self._purse.end_where(lambda one: (one.effect_id, one.caller) == (None, caller) and _meet(one, place))
         try:
             return self._hand_out(place, reach)
@@ -159,8 +173,9 @@ class Mint:
         mint_id, token = self._cut(asking, REACH[EffectKind.LOOK_UP_AUTHORITY])
         try:
             bot = self._bot(token)
-            credential = InstallationToken(token.value)
-            with connect(self._site.api_url, credential, self._site.connections, place.installation_id) as line:
+            where, connections = place.installation_id, self._site.connections
+            credential, limit = InstallationToken(token.value), SharedLimit(self._ledger, where, self._clock)
+            with connect(self._site.api_url, credential, connections, where, limit) as line:
                 reader = Reader(line, RepositoryRef(place.repository_id, place.repository))
                 verdict = still_approved(reader, grant, bot, self._clock(), self._site.bounds)
         finally:
@@ -206,10 +221,21 @@ class Mint:
             self._bot_user_id = self._identity.identity(token).bot_user_id
         return self._bot_user_id
 
+    def _limited(self, place: Place) -> Denied | None:
+        """While a limit of the installation is met nothing could be done with a token, and none is asked for."""
+        left = SharedLimit(self._ledger, place.installation_id, self._clock).left()
+        if left is None:
+            return None
+        return self._denied(place, Refused(left[1])).model_copy(update={"retry_after": left[0]})
+
     def _outlived(self, place: Place, age: float) -> bool:
         if place.effect_id is None:
             return age > WATCH_SECONDS
-        view = self._ledger.run(place.run)
+        try:
+            view = self._ledger.run(place.run)
+        except LedgerNewer:
+            # Whether its effect is done is not to be read; who still needs a token gets another.
+            return age > WATCH_SECONDS
         row = next((one for one in view.effects if one.id == place.effect_id), None) if view else None
         # A settled effect has no lease any more.
         return row is None or row.lease_until is None or row.lease_until <= self._clock()

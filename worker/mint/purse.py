@@ -15,7 +15,7 @@ from app.core.verdict import Refused
 from app.ledger.errors import LedgerError
 from app.ledger.store import Ledger
 from worker.github.app import AppIdentity, Token
-from worker.github.errors import GitHubError
+from worker.github.errors import GitHubError, RateLimited
 
 LONGEST_LIFE = timedelta(hours=1)
 """How long GitHub lets a token live (github-facts 52)."""
@@ -57,6 +57,8 @@ class Living:
     since: float
     ended: bool = False
     tries: int = 0
+    not_before: datetime | None = None
+    """When the limit of GitHub's is over that its revocation met."""
 
 
 class PurseClosed(Exception):
@@ -125,6 +127,8 @@ class Purse:
             self._ledger.mark_revoked(mint_id, self._clock())
         except (GitHubError, LedgerError) as error:
             one.tries += 1
+            if isinstance(error, RateLimited):
+                one.not_before = self._clock() + timedelta(seconds=error.retry_after)
             level = logging.ERROR if one.tries >= ALARMING_TRIES else logging.WARNING
             words = "token %s (%s of %s) is not revoked after %d tries and lives until %s: %s"
             until = f"{one.token.expires_at:%H:%M:%S} UTC"
@@ -155,6 +159,8 @@ class Purse:
         with self._lock:
             living = dict(self._living)
         for mint_id, one in living.items():
+            if one.not_before is not None and self._clock() < one.not_before:
+                continue
             if one.ended or outlived(one.place, time.monotonic() - one.since):
                 self.end(mint_id)
 
@@ -163,13 +169,15 @@ class Purse:
         deadline = time.monotonic() + seconds
         with self._lock:
             self._closed = True
+        self.end_where(lambda place: True)
         while True:
-            self.end_where(lambda place: True)
+            self.tidy(lambda place, age: True)
             with self._lock:
                 left = len(self._living)
-            if not left:
+                soonest = min((one.not_before or self._clock() for one in self._living.values()), default=None)
+            if left == 0 or soonest is None:
                 return
-            if time.monotonic() >= deadline:
+            if time.monotonic() + max((soonest - self._clock()).total_seconds(), 0.0) >= deadline:
                 _LOG.error("%d tokens live on, since GitHub did not revoke them; the ledger names them", left)
                 return
             time.sleep(0.25)

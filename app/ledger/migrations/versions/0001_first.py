@@ -9,6 +9,7 @@ revision = "0001"
 down_revision = None
 branch_labels = None
 depends_on = None
+oldest = "0001"
 
 # 64 bits on both: SQLite makes ids by itself only for its own INTEGER.
 _BIG_ID = sa.BigInteger().with_variant(sa.Integer, "sqlite")

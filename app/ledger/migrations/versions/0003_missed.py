@@ -7,6 +7,7 @@ revision = "0003"
 down_revision = "0002"
 branch_labels = None
 depends_on = None
+oldest = "0003"
 
 _MOMENT = sa.DateTime(timezone=True)
 _BY_ATTEMPT = "the newest attempt that failed; by it one asks again"

@@ -7,6 +7,7 @@ revision = "0004"
 down_revision = "0003"
 branch_labels = None
 depends_on = None
+oldest = "0004"
 
 _WHEN = "when something last happened on its issue that is no fact of the run"
 
