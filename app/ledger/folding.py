@@ -59,10 +59,9 @@ def locked(connection: Connection, run: str, told_by: str | None = None) -> Livi
 
 def facts_of(connection: Connection, run: str) -> list[Fact]:
     """A run's facts in order."""
-    return [
-        fact_read(body)
-        for body in connection.scalars(select(facts.c.body).where(facts.c.run_id == run).order_by(facts.c.seq))
-    ]
+    # All of them at once: a reading that breaks off would leave its connection with the ledger of that moment.
+    bodies = connection.scalars(select(facts.c.body).where(facts.c.run_id == run).order_by(facts.c.seq)).all()
+    return [fact_read(body) for body in bodies]
 
 
 def taken(database: Database, connection: Connection, living: Living, fact: Fact) -> Refused | None:

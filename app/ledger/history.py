@@ -45,7 +45,7 @@ class History(OnDatabase):
             .limit(_MOST_FACTS)
         )
         with self._database.reading() as connection:
-            found = list(islice(_past(connection.execute(told), template), MOST_PAST_RUNS))
+            found = list(islice(_past(connection.execute(told).all(), template), MOST_PAST_RUNS))
             made = select(plans.c.digest, plans.c.body).where(plans.c.digest.in_({digest for digest, _ in found}))
             sizes = {row.digest: _files(row.body) for row in connection.execute(made)}
         return tuple(PastRun(past.repository_id, past.usd, sizes.get(digest)) for digest, past in found)

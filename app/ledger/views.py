@@ -55,9 +55,9 @@ class Views(OnDatabase):
             row = connection.execute(select(runs).where(runs.c.id == run)).one_or_none()
             if row is None:
                 return None
-            told = connection.execute(select(facts).where(facts.c.run_id == run).order_by(facts.c.seq))
+            told = connection.execute(select(facts).where(facts.c.run_id == run).order_by(facts.c.seq)).all()
             seen = tuple(FactView(fact.seq, fact_read(fact.body), fact.delivery) for fact in told)
-            owed = connection.execute(select(effects).where(effects.c.run_id == run).order_by(effects.c.id))
+            owed = connection.execute(select(effects).where(effects.c.run_id == run).order_by(effects.c.id)).all()
             return RunView(
                 id=run,
                 state=folded(run, [view.fact for view in seen]),
@@ -134,7 +134,7 @@ class Views(OnDatabase):
             keys: dict[str, list[str]] = {}
             for row in connection.execute(asked):
                 keys.setdefault(row.run_id, []).append(row.key)
-            return tuple(_waiting(connection.execute(told), keys, names))
+            return tuple(_waiting(connection.execute(told).all(), keys, names))
 
     def standing_thumbs(self) -> tuple[StandingThumb, ...]:
         """The thumbs by which plans were approved whose work is not published yet, of everybody who approved."""

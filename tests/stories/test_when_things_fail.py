@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+import httpx
 import pytest
 from sqlalchemy import text
 
@@ -290,7 +291,9 @@ def test_work_that_nobody_takes_up_is_said_on_the_issue_until_it_goes_on(story: 
     story.ends(Closed, "rejected by mira")
 
 
-def test_a_run_that_a_newer_version_went_on_with_stops_no_sweep(story: Story) -> None:
+def test_a_run_that_a_newer_version_went_on_with_stops_no_sweep_and_what_is_said_of_it_is_not_lost(
+    story: Story,
+) -> None:
     story.away.add(Belt.PLANNER)
     story.mira.labels()
     with story.ledger._database.engine.begin() as connection:
@@ -300,11 +303,15 @@ def test_a_run_that_a_newer_version_went_on_with_stops_no_sweep(story: Story) ->
         connection.execute(text("UPDATE runs SET deadline = opened_at WHERE id = :run"), row)
     story.pass_time(2 * PATIENCE)
     story.sweep()
+    story.reads_again()
+    story.mira.says("/cancel")
+    assert story.control.deliveries()[-1]["status_code"] == 503
+    with httpx.Client(trust_env=False) as browser:
+        page = browser.get(f"{story.web_url}/runs/{row['run']}")
+    assert page.status_code == 503 and "A newer version went on with this run" in page.text
     with story.ledger._database.engine.begin() as connection:
         connection.execute(text("UPDATE facts SET body = :was WHERE run_id = :run AND seq = 1"), row | {"was": last})
         connection.execute(text("UPDATE runs SET deadline = NULL WHERE id = :run"), row)
+    story.catch_up(3)
     story.away.clear()
-    story.wait_out()
-    story.plan_is_read()
-    story.mira.says("/reject")
-    story.ends(Closed, "rejected")
+    story.ends(Closed, "cancelled by mira")
