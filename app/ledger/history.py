@@ -51,7 +51,7 @@ class History(OnDatabase):
         return tuple(PastRun(past.repository_id, past.usd, sizes.get(digest)) for digest, past in found)
 
 
-def _past(told: Iterable[Row[Any]], template: str) -> Iterator[tuple[str, PastRun]]:
+def _past(told: Iterable[Row[Any, Any, Any]], template: str) -> Iterator[tuple[str, PastRun]]:
     """Each execution with the digest of its plan."""
     for _, rows in groupby(told, key=lambda row: row.run_id):
         of_template: set[str] = set()

@@ -287,7 +287,9 @@ def _thumbs(run: str, state: State, names: dict[int, Seen]) -> Iterator[Standing
             )
 
 
-def _waiting(told: Iterable[Row[Any]], keys: dict[str, list[str]], names: dict[int, Seen]) -> Iterator[WaitingProposal]:
+def _waiting(
+    told: Iterable[Row[Any, Any, Any]], keys: dict[str, list[str]], names: dict[int, Seen]
+) -> Iterator[WaitingProposal]:
     for run, grouped in groupby(told, key=lambda row: row.run_id):
         rows = list(grouped)
         try:
