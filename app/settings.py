@@ -9,12 +9,14 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from app.core.bounds import NO_BOUNDS, Bounds, parse_bounds
 from app.core.choice import VersionRules, read_rules
+from app.core.days import DayCaps
 from app.core.verdict import Refused
 
 DEFAULT_LABEL = "countersign"
@@ -25,6 +27,8 @@ DEFAULT_API = "https://api.github.com"
 
 APP_KEYS = ("GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH")
 MODEL_KEY = "ANTHROPIC_API_KEY"
+DAY_USD = "COUNTERSIGN_DAY_USD"
+REPOSITORY_DAY_USD = "COUNTERSIGN_REPOSITORY_DAY_USD"
 WEB_KEYS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "COUNTERSIGN_PAGES_PASSWORD")
 
 _SECRET_NAME = re.compile(r"SECRET|PASSWORD|PASSWD|TOKEN|CREDENTIAL|_KEY(_|$)|AUTH|HEADERS")
@@ -266,6 +270,21 @@ def whole_number(env: Mapping[str, str], name: str, default: int | None, bounds:
     if not (text.isascii() and text.isdigit() and low <= int(text) <= high):
         raise SettingsWrong(name, f"{name} is {text!r}, and must be a whole number from {low} to {high}.")
     return int(text)
+
+
+def days_settings(env: Mapping[str, str]) -> DayCaps:
+    """What models may cost in a day of UTC, from `COUNTERSIGN_DAY_USD` (everything together) and
+    `COUNTERSIGN_REPOSITORY_DAY_USD` (each repository)."""
+    return DayCaps(_dollars(env, DAY_USD), _dollars(env, REPOSITORY_DAY_USD))
+
+
+def _dollars(env: Mapping[str, str], name: str) -> Decimal | None:
+    text = env.get(name, "").strip()
+    if not text:
+        return None
+    if not re.fullmatch(r"\d{1,7}(\.\d{1,4})?", text, re.ASCII) or Decimal(text) == 0:
+        raise SettingsWrong(name, f"{name} is {text!r}, and must be a number of US dollars above 0, as 25 or 12.50.")
+    return Decimal(text)
 
 
 def web_settings(env: Mapping[str, str]) -> WebSettings:

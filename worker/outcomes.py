@@ -1,6 +1,7 @@
 """What an error means for an effect: to wait, to try again, to give up, or that the approval stands no longer."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from worker.evidence.trace import CalledOff, HandedOver
 from worker.github.errors import (
@@ -54,6 +55,14 @@ class GiveBack:
     """This process ends: another one goes on with it at once, and it costs no attempt."""
 
     reason: str
+
+
+@dataclass(frozen=True)
+class DayOver(Wait):
+    """A day's money is spent: the effect goes on when the next day begins, and that is said."""
+
+    remedy: str = ""
+    until: datetime = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 
 from app.core.belts import Belt
 from app.core.bounds import NO_BOUNDS, Bounds
+from app.core.days import DayCaps
 from app.core.documentation import DocsReach, read_docs_reach
 from app.core.verdict import Refused
 from app.settings import (
@@ -25,6 +26,7 @@ from app.settings import (
     TemplateSettings,
     bounds_settings,
     data_dir,
+    days_settings,
     ledger_settings,
     queue_settings,
     refuse_strangers,
@@ -130,6 +132,8 @@ class BeltSettings:
     """How much of the disk prepared check environments may take, in GiB."""
     bounds: Bounds = NO_BOUNDS
     """What the operator lets a repository's policy say; for the publisher, which reads it."""
+    days: DayCaps = field(default_factory=DayCaps)
+    """What models may cost in a day; for the belts that talk to one."""
     lease: timedelta = timedelta(seconds=60)
     watch_seconds: float = 30.0
     threads: int = 2
@@ -220,6 +224,7 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         environments_gb=_environments_gb(env),
         box=box_terms(env) if with_model else BoxTerms(),
         bounds=bounds_settings(env) if belt is Belt.PUBLISHER else NO_BOUNDS,
+        days=days_settings(env) if with_model else DayCaps(),
         lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0)),
         watch_seconds=_seconds(env, "COUNTERSIGN_WATCH_SECONDS", 30.0),
         telemetry=telemetry_settings(env),

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from app.core.belts import Belt
+from app.core.days import Paid
 from app.core.digest import digest
 from app.core.facts import Fact
 from app.core.plan import Plan, TemplatePin
 from app.core.run import Approved, Built, Reporting, Request, State
 from app.core.shelf import Shelf
+from app.core.span import Span
 from app.core.template import Template, TemplateUnreadable
 from app.ledger.errors import LedgerNewer
 from app.ledger.outcomes import Claim, Recorded
@@ -27,11 +29,13 @@ from worker.github.limit import SharedLimit
 from worker.github.views import RepositoryRef
 from worker.mint.caller import MintCaller
 from worker.mint.wire import Token
+from worker.model.words import BOTTOMLESS
 from worker.outcomes import NoLongerKept
 from worker.repo.mirror import Mirror, Mirrors, Remote
 from worker.repo.ranking.store import IndexCache
 from worker.repo.symbols import SymbolCache
 from worker.settings import BeltSettings, ModelSettings
+from worker.till import Till
 
 if TYPE_CHECKING:
     from worker.github.connection import Connection
@@ -156,8 +160,11 @@ class Shop:
 
     def note(self, trace: Trace) -> None:
         """What was done since is in the ledger, and on its way to a collector where there is one."""
-        spans = trace.taken()
-        self.ledger.add_spans(spans)
+        trace.write_down(self.write)
+
+    def write(self, spans: Sequence[Span], paid: Sequence[Paid] | None) -> None:
+        """The spans are kept, with what became of the money that was held for them."""
+        self.ledger.add_spans(spans, paid)
         if self.export is not None:
             self.export.add(spans)
 
@@ -228,4 +235,6 @@ class Shop:
         """A model in a role; each of its billed replies becomes a span, and none is asked for once nobody wants it."""
         from worker.model.client import Access, Model
 
-        return Model(Access(self.models.api_key, self.models.base_url), name, trace.replied(role, name), trace)
+        days = self.settings.days
+        purse = Till(self.ledger, days, trace, self.clock) if days else BOTTOMLESS
+        return Model(Access(self.models.api_key, self.models.base_url), name, trace.replied(role, name), trace, purse)

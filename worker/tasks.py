@@ -9,15 +9,15 @@ from contextvars import copy_context
 from datetime import datetime, timedelta
 
 from app.core.belts import Belt
-from app.core.facts import ApprovalVoided, ExecutionHeld, Expired, Fact
-from app.core.run import Approved, Built, Closed
+from app.core.facts import ApprovalVoided, ExecutionHeld, Expired, Fact, Stalled
+from app.core.run import Approved, Built, Closed, StallCode
 from app.core.span import SpanKind
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim, Recorded
 from app.logs import about
 from worker.ending import REASON
 from worker.evidence.trace import Trace
-from worker.outcomes import Abandon, Drop, GiveBack, Held, Limited, Outcome, Retry, Void, Wait, outcome_of
+from worker.outcomes import Abandon, DayOver, Drop, GiveBack, Held, Limited, Outcome, Retry, Void, Wait, outcome_of
 from worker.rereading import Rereading
 from worker.shop import Done, Shop
 from worker.watchdog import look_around
@@ -50,7 +50,8 @@ def work(shop: Shop, effect_id: int) -> None:
 
 
 def _work(shop: Shop, claim: Claim) -> None:
-    trace = Trace(claim.run, shop.belt, claim.effect_id)
+    write = shop.write if shop.settings.days else None
+    trace = Trace(claim.run, shop.belt, claim.effect_id, write=write)
     with _lease_kept(shop, claim, trace), shop.ending.minding(trace, lambda: _give_back(shop, claim, REASON)):
         try:
             with trace.noting(SpanKind.EFFECT, claim.effect.kind):
@@ -134,6 +135,9 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
             _settle(shop, claim, _voided(claim, decided, shop.clock()), f"approval voided: {decided.reason}")
         case GiveBack(reason):
             _give_back(shop, claim, reason)
+        case DayOver() if claim.postponements < MOST_WAITS:
+            _say_day_is_over(shop, claim, decided)
+            shop.ledger.postpone(claim, decided.until, decided.reason, shop.clock())
         case Held(seconds, reason):
             # The plan is kept for as long as its approval stands; its expiry ends the waiting.
             _hold(shop, claim, decided)
@@ -163,6 +167,13 @@ def _voided(claim: Claim, void: Void, at: datetime) -> list[Fact]:
         return []
     digest = claim.state.proposal.digest
     return [ApprovalVoided(at=at, plan_digest=digest, reason=void.reason, remedy=void.remedy)]
+
+
+def _say_day_is_over(shop: Shop, claim: Claim, over: DayOver) -> None:
+    """The run waits for another day's money, and that is said at once."""
+    key = claim.effect.key
+    fact = Stalled(at=shop.clock(), key=key, code=StallCode.DAY_SPENT, reason=over.reason, remedy=over.remedy)
+    shop.tell(claim.run, fact)
 
 
 def _hold(shop: Shop, claim: Claim, held: Held) -> None:

@@ -14,7 +14,7 @@ from types import FrameType
 
 from app.core.belts import Belt
 from app.ledger import migrate
-from app.settings import MODEL_KEY, ledger_url, made_data_dir, web_settings
+from app.settings import DAY_USD, MODEL_KEY, REPOSITORY_DAY_USD, ledger_url, made_data_dir, web_settings
 from worker.box.environment import registry_variables
 from worker.box.processes import Process, Speech, start_process
 from worker.github.key import private_key_of
@@ -47,6 +47,8 @@ _MODELS = (
     "COUNTERSIGN_EXECUTOR_MODEL",
     "COUNTERSIGN_SCOUT_MODEL",
     "COUNTERSIGN_MODELS",
+    DAY_USD,
+    REPOSITORY_DAY_USD,
 )
 _TEMPLATES = ("COUNTERSIGN_TEMPLATES", "COUNTERSIGN_TEMPLATE_VERSIONS", "COUNTERSIGN_TEMPLATE_CANDIDATES")
 _DOCS = ("COUNTERSIGN_DOCS_HOSTS", "COUNTERSIGN_DOCS_NETWORKS", "COUNTERSIGN_DOCS_CA_FILE")
@@ -65,6 +67,7 @@ _BOX = (
     "COUNTERSIGN_BOX_CGROUP",
     "COUNTERSIGN_BOX_LIMITS",
 )
+_BOUNDS = ("COUNTERSIGN_BOUNDS",)
 _BELT = (*_LEDGER, *_QUEUE, *_GITHUB, "COUNTERSIGN_LEASE_SECONDS", "COUNTERSIGN_WATCH_SECONDS")
 _MIRRORS = ("COUNTERSIGN_MIRROR_GB",)
 
@@ -81,10 +84,10 @@ HOLDS: Mapping[str, tuple[str, ...]] = {
         "HOST",
         "PORT",
     ),
-    "mint": (*_LEDGER, *_GITHUB, "GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH"),
+    "mint": (*_LEDGER, *_GITHUB, *_BOUNDS, "GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH"),
     "planner": (*_BELT, *_MIRRORS, *_MODELS, *_TEMPLATES, *_DOCS, *_BOX),
     "executor": (*_BELT, *_MIRRORS, *_MODELS, *_TEMPLATES, *_BOX),
-    "publisher": _BELT,
+    "publisher": (*_BELT, *_BOUNDS),
     "beat": _QUEUE,
 }
 """Which variables each process gets, beside those that everybody may have."""

@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable
-from decimal import ROUND_DOWN, Decimal
+from dataclasses import dataclass
+from decimal import ROUND_DOWN, ROUND_UP, Decimal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -56,8 +57,39 @@ class Cap(BaseModel):
     minutes: int = Field(gt=0)
 
 
+def within_run(phase: Cap, run: Cap, before: Spent) -> Cap:
+    """The phase's cap, as far as its run has so much left: `before` is what the rest of the run has cost."""
+    usd = min(phase.usd, max(run.usd - before.usd, Decimal(0)))
+    return Cap(usd=usd, calls=min(phase.calls, max(run.calls - before.calls, 0)), minutes=phase.minutes)
+
+
+LEAST_REPLY = 4_000
+"""Tokens below which a reply is rather cut than useful: for less than these none is asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """The most that one call can cost: its prompt, and each token of its reply. `known` is false where the model's
+    price is not: then it is the dearest model's."""
+
+    prompt_usd: Decimal = Decimal(0)
+    token_usd: Decimal = Decimal(0)
+    known: bool = True
+
+    def most(self, tokens: int) -> Decimal:
+        """With a reply of so many tokens."""
+        return self.prompt_usd + self.token_usd * tokens
+
+    def tokens(self, usd: Decimal, most: int) -> int:
+        """How many tokens of a reply so much money pays for, at most `most`; 0 where it is too little to ask at all."""
+        if self.most(most) <= usd:
+            return most
+        room = int((usd - self.prompt_usd) / self.token_usd) if usd > self.prompt_usd and self.token_usd else 0
+        return room if room >= min(LEAST_REPLY, most) else 0
+
+
 class Meter:
-    """Counts spending against a cap. The one place where money is about to be spent asks `may_call` first.
+    """Counts spending against a cap. The one place where money is about to be spent asks `reply_tokens` first.
 
     A call that was billed is charged even when its answer could not be used. One meter is for one thread: work that
     runs side by side has `shares` of it.
@@ -69,6 +101,11 @@ class Meter:
         self._clock = clock
         self._began = clock()
 
+    @property
+    def left(self) -> Decimal:
+        """US dollars that may still be spent."""
+        return self.cap.usd - self.spent.usd
+
     def may_call(self) -> Verdict:
         """Allowed while every limit has room for one more call."""
         minutes = (self._clock() - self._began) / 60
@@ -79,6 +116,25 @@ class Meter:
         if minutes >= self.cap.minutes:
             return Refused(f"The time budget of {self.cap.minutes} minutes is used up.")
         return Allowed()
+
+    def reply_tokens(self, quote: Quote, most: int) -> int | Refused:
+        """How long the reply to one more call may be, at most `most` tokens: so long that the cap holds whatever comes.
+
+        Refused where a limit is reached, or what is left would not pay for a call that is of use. A model whose price
+        is not known is bounded by the number of its calls.
+        """
+        verdict = self.may_call()
+        if isinstance(verdict, Refused) or not quote.known:
+            return verdict if isinstance(verdict, Refused) else most
+        left = self.left
+        tokens = quote.tokens(left, most)
+        if tokens == 0:
+            needed = quote.most(min(LEAST_REPLY, most)).quantize(Decimal("0.01"), ROUND_UP)
+            return Refused(
+                f"Of the budget of ${self.cap.usd}, ${left.quantize(Decimal('0.0001'), ROUND_DOWN)} is left, "
+                f"and one more call may cost ${needed}."
+            )
+        return tokens
 
     def charge(self, spent: Spent) -> None:
         """Adds one call's spending."""

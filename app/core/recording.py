@@ -23,7 +23,14 @@ RECORDS: Mapping[str, frozenset[str]] = MappingProxyType(
         WEB: frozenset((*_TOLD, "labelled", "labelled_again", "plan_comment_changed", "repository_ended")),
         MINT: frozenset[str](),
         "planner": frozenset(
-            ("plan_drafted", "plan_not_possible", "split_proposed", "input_needed", "effect_abandoned")
+            (
+                "plan_drafted",
+                "plan_not_possible",
+                "split_proposed",
+                "input_needed",
+                "stalled",
+                "effect_abandoned",
+            )
         ),
         "executor": frozenset(
             (
@@ -35,6 +42,7 @@ RECORDS: Mapping[str, frozenset[str]] = MappingProxyType(
                 "execution_failed",
                 "execution_held",
                 "approval_voided",
+                "stalled",
                 "effect_abandoned",
             )
         ),

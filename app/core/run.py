@@ -223,6 +223,7 @@ class StallCode(StrEnum):
     """How the work that a run waits for makes no progress."""
 
     WAITS = "waits"
+    DAY_SPENT = "day_spent"
     NOT_TAKEN_UP = "not_taken_up"
     NO_PROGRESS = "no_progress"
     NOTHING_OWED = "nothing_owed"

@@ -31,6 +31,7 @@ from app.core.run import (
     Published,
     Reporting,
     Stall,
+    StallCode,
     State,
     Wanted,
 )
@@ -339,10 +340,19 @@ def stalled(state: State, fact: f.Stalled) -> Move | Stay:
         return _revision_failed(state, words, Spent())
     if fact.over:
         return closed(state, ClosedReason.FAILED, words)
-    if (isinstance(state, Approved) and state.held) or (state.stall and state.stall.code is fact.code):
+    if _was_said(state, fact):
         return Stay("That it waits was said already.")
     after = state.model_copy(update={"stall": Stall(code=fact.code, key=fact.key, words=f"{words}")})
     return Move(after, (status(f"stalled:{moment(fact.at)}"),))
+
+
+def _was_said(state: State, fact: f.Stalled) -> bool:
+    stall = state.stall if state.stall and state.stall.key == fact.key else None
+    if fact.code is StallCode.DAY_SPENT:
+        # Each day has its own words.
+        return stall is not None and fact.reason in stall.words
+    held = isinstance(state, Approved) and bool(state.held)
+    return held or (stall is not None and (stall.code is fact.code or fact.reason in stall.words))
 
 
 _BY_HAND = "Open a pull request from it, or set the label again for a new run."

@@ -3,14 +3,15 @@
 import hashlib
 import json
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import zstandard
-from sqlalchemy import Row, Select, delete, insert, select, update
+from sqlalchemy import Connection, Row, Select, delete, insert, select, update
 
 from app.core.budget import Spent
+from app.core.days import Paid
 from app.core.digest import canonical
 from app.core.facts import AmendmentProposed, PlanDrafted
 from app.core.plan import Plan
@@ -18,6 +19,7 @@ from app.core.redact import hide_bytes, redact
 from app.core.span import Minted, Span
 from app.ledger.engine import OnDatabase
 from app.ledger.errors import LedgerCorrupt
+from app.ledger.money import count, settle
 from app.ledger.schema import artifacts, facts, keys, mints, plans, spans
 from app.ledger.written import as_json, fact_read
 
@@ -109,8 +111,9 @@ class Artifacts(OnDatabase):
 class Books(OnDatabase):
     """What was done and spent, which tokens were cut, and the key of our markers."""
 
-    def add_spans(self, done: Iterable[Span]) -> None:
-        """Keeps the spans, all or none; no word in them looks like a secret."""
+    def add_spans(self, done: Iterable[Span], paid: Sequence[Paid] | None = None) -> None:
+        """Keeps the spans, all or none (no word in them looks like a secret), and with them what the day has cost: of what was held for them the price stays,
+        as `paid` says; None where nothing was held, and their own prices are counted."""
         done = [span.model_copy(update={"name": redact(span.name), "detail": redact(span.detail)}) for span in done]
         rows = [
             {
@@ -123,8 +126,17 @@ class Books(OnDatabase):
             }
             for span in done
         ]
-        if rows:
-            self._database.writing(lambda connection: connection.execute(insert(spans), rows))
+
+        def work(connection: Connection) -> None:
+            if rows:
+                connection.execute(insert(spans), rows)
+            if paid is None:
+                count(self._database, connection, done)
+            else:
+                settle(self._database, connection, paid)
+
+        if rows or paid:
+            self._database.writing(work)
 
     def spans(self, run: str) -> tuple[Span, ...]:
         """The run's spans in the order in which they began."""

@@ -7,6 +7,7 @@ import re
 
 from app.core.recording import MINT, RECORDS, WEB
 from app.ledger.limits import LIMIT
+from app.ledger.money import MONEY
 from app.ledger.schema import metadata
 
 PREFIX = "countersign"
@@ -67,5 +68,9 @@ def roles_sql(prefix: str = PREFIX) -> str:
 
 
 def _rounds_of(process: str) -> str:
-    """A belt says how far an installation is, and has no say in what is done again and again."""
-    return "true" if process in (WEB, MINT) else f"starts_with(name, '{LIMIT}')"
+    """A belt says how far an installation is, and one that talks to a model what a day has cost; it has no say in what
+    is done again and again."""
+    if process in (WEB, MINT):
+        return "true"
+    own = (LIMIT,) if process == "publisher" else (LIMIT, MONEY)
+    return " OR ".join(f"starts_with(name, '{name}')" for name in own)

@@ -13,6 +13,7 @@ from app.ledger.keeping import Artifacts, Books, Plans
 from app.ledger.limits import Limits
 from app.ledger.lists import Lists
 from app.ledger.missing import Missing, Rounds
+from app.ledger.money import Money
 from app.ledger.pruning import Pruning
 from app.ledger.receiving import Receiving
 from app.ledger.schema import REVISION
@@ -23,7 +24,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class Ledger(
-    Receiving, Missing, Rounds, Claims, Limits, Views, Lists, History, Plans, Artifacts, Books, Audit, Pruning
+    Receiving, Missing, Rounds, Claims, Limits, Views, Lists, History, Plans, Artifacts, Books, Money, Audit, Pruning
 ):
     """What was received, recorded, owed and kept. Safe to share between threads; made anew in a forked process."""
 

@@ -11,7 +11,7 @@ import re
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from infra.scripted_model.rules import failed_results, refusal, text_of
@@ -41,6 +41,8 @@ class Answer:
     body: bytes
     headers: Mapping[str, str] = field(default_factory=dict)
     delay: float = 0.0
+    torn: int | None = None
+    """After so many bytes of the body the connection is closed."""
 
 
 @dataclass
@@ -126,6 +128,9 @@ class Play:
         if "error" in fields:
             wait = {"retry-after": str(fields["retry_after"])} if "retry_after" in fields else {}
             return error(int(fields["error"]), str(fields.get("message", "Scripted fault")), wait, delay)
+        if "torn" in fields:
+            whole = self._message(body, [{"type": "text", "text": "torn"}], "end_turn", delay)
+            return replace(whole, torn=int(fields["torn"]))
         if "raw" in fields:
             return Answer(200, str(fields["raw"]).encode(), {"content-type": "text/html"}, delay)
         said = [{"type": "text", "text": fields["text"]}] if fields.get("text") else []
@@ -133,7 +138,7 @@ class Play:
             cut = fields["cut"] or {}
             said += [{"type": "text", "text": cut["text"]}] if "text" in cut else []
             said += [self._call(cut)] if "name" in cut else []
-            return self._message(body, said, "max_tokens", delay)
+            return self._message(body, said, str(cut.get("stop", "max_tokens")), delay)
         if "malformed" in fields:
             return self._message(body, [*said, self._call(fields["malformed"])], "tool_use", delay)
         if "refusal" in fields:
@@ -232,7 +237,9 @@ def _label(turn: Turn) -> str:
     fields: Mapping[str, Any] = turn.fields
     if fields.get("calls"):
         return ", ".join(call["name"] for call in fields["calls"])
-    return next(name for name in ("cut", "malformed", "refusal", "pause", "error", "raw", "text") if name in fields)
+    return next(
+        name for name in ("cut", "malformed", "refusal", "pause", "error", "raw", "torn", "text") if name in fields
+    )
 
 
 def _tokens(value: object) -> int:

@@ -11,13 +11,14 @@ parts:
         text: "what the model says"
         calls: [{name: read_file, input: {path: a.py}}]
         delay: 0.2                                   # seconds before the answer
-      - cut: {name: submit_plan, input: {}}          # stops at max_tokens; `name` may be left out
+      - cut: {name: submit_plan, input: {}}          # stops at max_tokens, or as `stop` says; `name` may be left out
       - malformed: {name: replace, input: "{\\"pa"}   # a tool call whose input is not an object
       - refusal: cyber                               # stops with a refusal of this category
       - pause: true                                  # stops with pause_turn
       - error: 529                                   # an error body; `retry_after: 2` adds the header
         repeat: 3                                    # the same turn this many times
       - raw: "<html>"                                # status 200 and this body
+      - torn: 40                                     # so many bytes of an answer, and the connection is closed
 """
 
 from collections.abc import Mapping
@@ -33,7 +34,7 @@ ROLES: Mapping[str, str] = {
     "review": "reviewer",
     "report": "scout",
 }
-_KINDS = ("text", "calls", "cut", "malformed", "refusal", "pause", "error", "raw")
+_KINDS = ("text", "calls", "cut", "malformed", "refusal", "pause", "error", "raw", "torn")
 _TURN_FIELDS = frozenset({*_KINDS, "when", "delay", "repeat", "retry_after", "message", "after_failure"})
 _PART_FIELDS = frozenset({"role", "step", "repair", "about", "turns"})
 
@@ -52,7 +53,7 @@ class Turn:
     @property
     def is_fault(self) -> bool:
         """True for answers after which a client is expected to try again; a late one may have gone unheard."""
-        return bool({"error", "raw", "delay"} & set(self.fields))
+        return bool({"error", "raw", "torn", "delay"} & set(self.fields))
 
 
 @dataclass(frozen=True)

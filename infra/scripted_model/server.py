@@ -122,7 +122,8 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("request-id", f"req_{self.server.count:08d}")
             self.send_header("content-length", str(len(answer.body)))
             self.end_headers()
-            self.wfile.write(answer.body)
+            self.wfile.write(answer.body[: answer.torn])
+            self.close_connection = answer.torn is not None
 
 
 def _json(value: object) -> Answer:

@@ -4,7 +4,7 @@ from decimal import Decimal
 
 import pytest
 
-from app.core.budget import Cap, Meter, Spent
+from app.core.budget import LEAST_REPLY, Cap, Meter, Quote, Spent
 from app.core.verdict import Refused
 
 
@@ -56,3 +56,30 @@ def test_a_share_ends_by_itself_and_the_time_is_one_for_all():
     assert isinstance(one.may_call(), Refused) and not isinstance(other.may_call(), Refused)
     clock.seconds = 600
     assert "time budget of 10 minutes" in str(other.may_call())
+
+
+PRICED = Quote(prompt_usd=Decimal("0.50"), token_usd=Decimal("0.0001"))
+"""A call whose reply costs a dollar more for each 10,000 tokens."""
+
+
+@pytest.mark.parametrize(
+    ("spent", "tokens"),
+    [("0", 16_000), ("1.9", 16_000), ("2.0", 15_000), ("3.1", LEAST_REPLY), ("3.1001", 0), ("3.9", 0), ("4", 0)],
+)
+def test_a_reply_is_only_as_long_as_what_is_left_pays_for_whatever_comes(spent: str, tokens: int):
+    allowed = Meter(Cap(usd=Decimal(4), calls=9, minutes=9), Spent(usd=Decimal(spent))).reply_tokens(PRICED, 16_000)
+    assert allowed == tokens if tokens else isinstance(allowed, Refused)
+    assert Decimal(spent) + PRICED.most(tokens) <= 4 or not tokens
+
+
+def test_what_one_more_call_may_cost_is_said():
+    asked = Meter(Cap(usd=Decimal(4), calls=9, minutes=9), Spent(usd=Decimal("3.2"))).reply_tokens(PRICED, 16_000)
+    assert str(asked) == "Of the budget of $4, $0.8000 is left, and one more call may cost $0.90."
+
+
+def test_a_model_of_unknown_price_is_bounded_by_the_number_of_its_calls():
+    unknown = Quote(Decimal(99), Decimal(1), known=False)
+    assert meter(1).reply_tokens(unknown, 500) == 500
+    assert isinstance(
+        Meter(Cap(usd=Decimal(4), calls=1, minutes=9), Spent(calls=1)).reply_tokens(unknown, 500), Refused
+    )

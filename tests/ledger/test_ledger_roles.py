@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterator
 from datetime import timedelta
+from decimal import Decimal
 from typing import get_args
 
 import psycopg
@@ -12,6 +13,7 @@ from sqlalchemy import make_url, text
 from app.core import facts as f
 from app.core.belts import Belt
 from app.core.budget import Spent
+from app.core.days import DayCaps, Held, Paid
 from app.core.effects import DraftPlan, Execute, LookUpAuthority, Slot
 from app.core.missed import Attempt, Tidings
 from app.core.recording import MINT, RECORDS, WEB
@@ -63,7 +65,9 @@ def built(told: Told, ledgers: Ledgers) -> None:
     told.ledger = ledgers["planner"]
     told.ledger.put_plan(told.request.run, a_plan())
     told.ledger.put_artifact(b"an output", "text/plain")
-    told.ledger.add_spans([a_span(run=told.request.run)])
+    held = told.ledger.hold(told.request.run, Decimal(1), DayCaps(Decimal(9), Decimal(9)), told.now)
+    assert isinstance(held, Held)
+    told.ledger.add_spans([a_span(run=told.request.run)], [Paid(held, Decimal("0.5"))])
     told.settle(told.claim(DraftPlan), drafted(1, told.tick()))
     told.ledger = ledgers["publisher"]
     assert len(told.ledger.marker_key()) == 32
@@ -119,9 +123,10 @@ def test_nobody_records_what_is_another_s_nor_changes_a_fact_nor_reads_the_marke
         assert not _may(ledger, "UPDATE plans SET body = ''"), process
         assert _may(ledger, "SELECT secret FROM keys") == (process == "publisher")
         assert _may(ledger, "UPDATE mints SET refused = true") == (process == MINT)
-        for name in ("limit 42", "deliveries"):
+        asking = ("planner", "executor")
+        for name, writers in (("limit 42", RECORDS), ("money 42", (WEB, MINT, *asking)), ("deliveries", (WEB, MINT))):
             row = f"INSERT INTO rounds VALUES ('{name}', now(), '{{}}', 0, '')"
-            assert _may(ledger, row + " ON CONFLICT DO NOTHING") == (name == "limit 42" or process in (WEB, MINT))
+            assert _may(ledger, row + " ON CONFLICT DO NOTHING") == (process in writers), (process, name)
 
 
 def test_what_a_role_may_not_do_is_said_and_leaves_nothing(ledgers: Ledgers) -> None:

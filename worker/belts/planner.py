@@ -133,16 +133,13 @@ Ending = Drafted | NoPlan | Question | TooLarge | OtherKind
 def draft(task: Task, desk: Desk, meter: Meter) -> Ending:
     """Asks, looks, and asks again, until there is a plan, a question, an end, or no budget."""
     work = _Work(task, desk, meter)
+    prompt, most = desk.template.prompts.planner, desk.template.limits.reply_tokens
     while True:
-        if isinstance(refused := meter.may_call(), Refused):
-            return NoPlan(f"No plan was finished: {refused}", "A larger budget in the policy file may help.")
+        page = [work.page()]
+        if isinstance(allowed := meter.reply_tokens(desk.planner.quote(prompt, page, work.tools), most), Refused):
+            return NoPlan(f"No plan was finished: {allowed}", "A larger budget in the policy file may help.")
         try:
-            reply = desk.planner.ask(
-                desk.template.prompts.planner,
-                [work.page()],
-                work.tools,
-                desk.template.limits.reply_tokens,
-            )
+            reply = desk.planner.ask(prompt, page, work.tools, allowed, meter.left)
         except ModelError as error:
             meter.charge(error.spent)
             raise

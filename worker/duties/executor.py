@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from app.core.budget import Cap, Meter, Spent
+from app.core.budget import Cap, Meter, Spent, within_run
 from app.core.digest import canonical
 from app.core.effects import Execute
 from app.core.facts import AmendmentProposed, ExecutionFailed, QuestionsAnswered, RepairKept, StepKept, StepsDone
@@ -106,12 +106,14 @@ def _progress(shop: Shop, claim: Claim, trace: Trace, plan: Plan) -> Progress:
 
 def _meter(shop: Shop, claim: Claim, plan: Plan, progress: Progress) -> Meter:
     """What earlier attempts spent counts against the plan's cap: that of one which died unheard as well, and what the
-    plan that this one amends has cost."""
+    plan that this one amends has cost. Nor does the whole run cost more than the policy says."""
     counted, earlier = progress.work.spent, progress.work.earlier
     here = shop.ledger.spent_on(claim.run, claim.effect_id)
     already = counted.plus(here.beyond(counted.beyond(earlier)))
     cap = {"usd": plan.budget.usd, "calls": plan.budget.calls, "minutes": plan.budget.minutes}
-    return Meter(Cap.model_validate(cap), already)
+    own = (claim.state.policy or Policy()).budget
+    run = Cap(usd=own.usd, calls=own.calls, minutes=own.minutes)
+    return Meter(within_run(Cap.model_validate(cap), run, claim.state.spent.beyond(counted)), already)
 
 
 def _template(shop: Shop, plan: Plan) -> Template | Refused:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from app.core.budget import Cap, Meter, Spent
+from app.core.budget import Cap, Meter, Spent, within_run
 from app.core.effects import DraftPlan
 from app.core.facts import AmendmentProposed, InputNeeded, PlanDrafted, PlanNotPossible
 from app.core.plan import ModelPins
@@ -98,10 +98,10 @@ class _Room:
 def _by_models(
     task: planner.Task, room: _Room, crew: Crew, before: Spent | None = None
 ) -> tuple[planner.Ending, Spent]:
-    """The ending, and what was spent in all; `before` was spent already, and counts."""
-    shop, meter = room.shop, Meter(_cap(room.template, room.policy))
-    if before is not None:
-        meter.charge(before)
+    """The ending, and what was spent in all; `before` was spent already, or by attempts that died, and counts."""
+    shop = room.shop
+    already = before or shop.ledger.spent_on(room.claim.run, room.claim.effect_id)
+    meter = Meter(_cap(room.template, room.policy, room.claim.state.spent), already)
     with ExitStack() as stack:
         snapshot = stack.enter_context(Snapshot(room.mirror, task.read.base_commit))
         tree = stack.enter_context(scratch()) / "tree"
@@ -193,9 +193,7 @@ def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Spent]:
         return rule_plan.draft(task, desk), Spent()
 
 
-def _template(
-    shop: Shop, run: str, asked: str | Refused, policy: Policy
-) -> tuple[Template, Crew | None] | Refused:
+def _template(shop: Shop, run: str, asked: str | Refused, policy: Policy) -> tuple[Template, Crew | None] | Refused:
     """The template in this run's version, with its models by name; no crew for a rule."""
     template = template_of(shop, asked, run) if isinstance(asked, str) else asked
     if isinstance(template, Refused):
@@ -206,9 +204,10 @@ def _template(
     return crew if isinstance(crew, Refused) else (template, crew)
 
 
-def _cap(template: Template, policy: Policy) -> Cap:
+def _cap(template: Template, policy: Policy, before: Spent) -> Cap:
     usual, own = template.budget.drafting.usual, policy.budget
-    return Cap(usd=min(usual.usd, own.usd), calls=min(usual.calls, own.calls), minutes=min(usual.minutes, own.minutes))
+    phase = Cap(usd=usual.usd, calls=usual.calls, minutes=min(usual.minutes, own.minutes))
+    return within_run(phase, Cap(usd=own.usd, calls=own.calls, minutes=own.minutes), before)
 
 
 DUTIES: Mapping[type, Callable[[Shop, Claim, Trace], Done]] = {DraftPlan: draft_plan}

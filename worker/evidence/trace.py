@@ -3,7 +3,7 @@
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -11,11 +11,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from app.core.belts import Belt
+from app.core.days import Paid
 from app.core.span import Span, SpanKind, root_of
 from worker.model.words import Reply
 
 _WITHIN: ContextVar[str] = ContextVar("within", default="")
 """`id` of the span that this thread is in."""
+
+Write = Callable[[Sequence[Span], Sequence[Paid] | None], None]
+"""Keeps spans for good, and with them what became of the money that was held for them; None where none was."""
 
 
 class CalledOff(Exception):
@@ -50,6 +54,10 @@ class Trace:
     step: int = 0
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     """Of the span of the attempt itself, within which everything else is done."""
+    write: Write | None = None
+    """Where a reply is written down before anybody uses it: given where money is held for each call."""
+    _paid: list[Paid] = field(default_factory=list)
+    _writing: threading.Lock = field(default_factory=threading.Lock)
     _called_off: str = ""
     _ended_by: type[CalledOff] = CalledOff
     _breaking: list[Callable[[], None]] = field(default_factory=list)
@@ -127,6 +135,8 @@ class Trace:
                     seconds=reply.seconds,
                 )
             )
+            if self.write is not None:
+                self.write_down(self.write)
 
         return note
 
@@ -159,6 +169,24 @@ class Trace:
                     seconds=seconds,
                 )
             )
+
+    def pay(self, paid: Paid) -> None:
+        """What was held is settled with the next spans that are written down."""
+        with self._lock:
+            self._paid.append(paid)
+
+    def write_down(self, write: Write) -> None:
+        """What was done so far is written down; where that fails it is kept here, and the error goes on."""
+        with self._writing:
+            with self._lock:
+                paid, self._paid = self._paid, []
+                spans, self._spans = self._spans, []
+            try:
+                write(spans, None if self.write is None else paid)
+            except BaseException:
+                with self._lock:
+                    self._paid, self._spans = paid + self._paid, spans + self._spans
+                raise
 
     def taken(self) -> tuple[Span, ...]:
         """The spans so far, which are then no longer held here."""

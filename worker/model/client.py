@@ -3,19 +3,20 @@
 The SDK's own retries are off: every attempt is ours, counted and bounded.
 """
 
-import random
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
-from app.core.budget import Spent
+from app.core.budget import Quote, Spent
+from worker.model.attempts import Access, Attempts, strictness_refused
+from worker.model.gauge import Gauge
 from worker.model.line import Line, Towards, line_towards
-from worker.model.prices import Tokens, cost
+from worker.model.prices import Tokens, cost, dearest, quote
 from worker.model.strict import strict_tools
 from worker.model.words import (
     ALWAYS,
+    BOTTOMLESS,
     AssistantTurn,
     Message,
     ModelError,
@@ -23,6 +24,7 @@ from worker.model.words import (
     ModelRejected,
     ModelUnavailable,
     Outcome,
+    Purse,
     Reply,
     Stopped,
     Tool,
@@ -36,7 +38,6 @@ from worker.model.words import (
 )
 
 if TYPE_CHECKING:
-    import anthropic
     from anthropic.types import Message as RawMessage
 
 __all__ = [
@@ -60,9 +61,6 @@ __all__ = [
 ]
 
 _CACHED: dict[str, str] = {"type": "ephemeral"}
-_LONGEST_STEP_SECONDS = 30.0
-_RETRYABLE = frozenset({408, 409, 425, 429})
-_UNCONFIGURED = frozenset({401, 402, 403, 404})
 _STOPS: Mapping[str, Stopped] = {
     "end_turn": Stopped.END,
     "stop_sequence": Stopped.END,
@@ -74,22 +72,6 @@ _STOPS: Mapping[str, Stopped] = {
 }
 
 
-@dataclass(frozen=True)
-class Access:
-    """How the API is reached.
-
-    `base_url` None means the vendor's own. No attempt begins later than `patience_seconds` after the first, and none
-    after `attempts`; waits double from `first_wait_seconds` up to 30 s, with jitter, or are what the API asks for.
-    """
-
-    api_key: str = field(repr=False)
-    base_url: str | None = None
-    timeout_seconds: float = 600.0
-    attempts: int = 6
-    patience_seconds: float = 120.0
-    first_wait_seconds: float = 1.0
-
-
 _Listener = Callable[[Reply], None]
 
 
@@ -97,7 +79,14 @@ class Model:
     """One named model behind one access. `on_reply` hears every billed reply once, before the caller does; also what
     was broken off, as a cut reply of unknown price. By `wish` an `ask` is not begun, or is broken off."""
 
-    def __init__(self, access: Access, name: str, on_reply: _Listener = lambda _: None, wish: Wish = ALWAYS) -> None:
+    def __init__(
+        self,
+        access: Access,
+        name: str,
+        on_reply: _Listener = lambda _: None,
+        wish: Wish = ALWAYS,
+        purse: Purse = BOTTOMLESS,
+    ) -> None:
         """Raises `ModelMisconfigured` where the key or the name is missing."""
         if not access.api_key.strip():
             raise ModelMisconfigured(
@@ -109,46 +98,75 @@ class Model:
         self._access = access
         self._on_reply = on_reply
         self._wish = wish
+        self._purse = purse
+        self._gauge = Gauge()
         self._towards = Towards.of(access.base_url)
         self._may_be_strict = True
 
-    def ask(self, system: str, messages: Sequence[Message], tools: Sequence[Tool], max_tokens: int) -> Reply:
+    def quote(self, system: str, messages: Sequence[Message], tools: Sequence[Tool]) -> Quote:
+        """The most that asking this can cost."""
+        return quote(self.name, self._gauge.most(self._body(system, messages, tools, 1)))
+
+    def ask(
+        self,
+        system: str,
+        messages: Sequence[Message],
+        tools: Sequence[Tool],
+        max_tokens: int,
+        usd: Decimal = Decimal("Infinity"),
+    ) -> Reply:
         """One billed reply, or a `ModelError`. Costs money: ask the meter first, charge `Reply.spent` afterwards.
+
+        The most that each attempt can cost is held in the purse before it is sent; what the purse raises goes on.
 
         The tools and `system` are marked as a cacheable prefix, and so are the first and the last of the blocks
         `before` a text; once a conversation has begun (more than one message), so is its last message. `max_tokens`
-        limits the reply, thinking included.
+        limits the reply, thinking included. After an attempt whose answer was lost there is another only while all of
+        them together cannot cost more than `usd`.
         """
-        attempt = _Attempts(self._access)
+        attempt = Attempts(self._access, self.quote(system, messages, tools), (max_tokens, usd))
         while True:
             self._must_be_wanted(attempt)
-            attempt.begin()
+            attempt.begin(self._purse)
+            body = self._body(system, messages, tools, max_tokens)
             with line_towards(self._towards) as line:
                 try:
                     with self._wish.breaking(line.break_off):
-                        raw = self._send(line, self._body(system, messages, tools, max_tokens))
+                        raw = self._send(line, body)
                     reply = _reply(raw, self.name, attempt)
+                    self._gauge.learn(body, reply.spent.input_tokens + reply.spent.cached_tokens)
                     break
                 except Exception as error:
                     if line.broken:
                         attempt.lost()
                         continue
-                    if self._may_be_strict and _strictness_refused(error):
+                    if self._may_be_strict and strictness_refused(error):
                         self._may_be_strict = False
+                        attempt.unbilled()
                         continue
-                    wait = attempt.wait_or_raise(error, self.name)
+                    wait = self._wait_or_raise(attempt, error)
             self._rest(wait)
         self._on_reply(reply)
         return reply
 
-    def _must_be_wanted(self, attempt: "_Attempts") -> None:
+    def _must_be_wanted(self, attempt: "Attempts") -> None:
         """Raises what the wish does; what was sent before may have cost something, and is told."""
         try:
             self._wish.must_be_wanted()
         except Exception:
-            if attempt.spent.calls:
-                self._on_reply(attempt.broken_off(self.name))
+            self._tell_lost(attempt, "broken off")
             raise
+
+    def _wait_or_raise(self, attempt: "Attempts", error: Exception) -> float:
+        try:
+            return attempt.wait_or_raise(error, self.name)
+        except ModelError:
+            self._tell_lost(attempt, "no answer")
+            raise
+
+    def _tell_lost(self, attempt: "Attempts", because: str) -> None:
+        if attempt.spent.calls:
+            self._on_reply(attempt.lost_reply(self.name, because))
 
     def _rest(self, seconds: float) -> None:
         over = threading.Event()
@@ -176,50 +194,6 @@ class Model:
         # The body is built from our own values; the SDK's types describe it but cannot be met by a plain dict.
         create = cast(Callable[..., object], client.messages.create)
         return create(**body)
-
-
-class _Attempts:
-    """The requests of one `ask`: how many, since when, and what each failure may have cost."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._began = time.monotonic()
-        self.sent = 0
-        self.spent = Spent()
-
-    def begin(self) -> None:
-        self.sent += 1
-
-    @property
-    def seconds(self) -> float:
-        return time.monotonic() - self._began
-
-    def lost(self) -> None:
-        """The request had been sent, so it may be billed although nobody saw the answer."""
-        self.spent = self.spent.plus(Spent(calls=1, unpriced_calls=1))
-
-    def broken_off(self, model: str) -> Reply:
-        """What was sent and may have cost something, as a reply of which nothing came."""
-        return Reply("", (), Stopped.CUT, "broken off", self.spent, model, "", self.seconds, self.sent)
-
-    def wait_or_raise(self, error: Exception, model: str) -> float:
-        """How long to wait when another attempt is allowed; raises the translated error when it is not."""
-        import anthropic
-
-        if isinstance(error, anthropic.APITimeoutError):
-            self.lost()
-        if not isinstance(error, anthropic.APIError):
-            raise error
-        asked = _asked_wait(error)
-        wait = asked if asked is not None else self._backoff()
-        late = self.seconds + wait > self._access.patience_seconds
-        if not _may_pass(error) or self.sent >= self._access.attempts or late:
-            raise _translated(error, model, self) from error
-        return wait
-
-    def _backoff(self) -> float:
-        step = min(self._access.first_wait_seconds * 2.0 ** (self.sent - 1), _LONGEST_STEP_SECONDS)
-        return float(step * random.uniform(0.5, 1.0))  # noqa: S311 (jitter, not a secret)
 
 
 def warm() -> None:
@@ -260,15 +234,18 @@ def _result(result: ToolResult) -> dict[str, object]:
     }
 
 
-def _reply(raw: object, name: str, attempt: _Attempts) -> Reply:
+def _reply(raw: object, name: str, attempt: Attempts) -> Reply:
     from anthropic.types import Message as RawMessage
 
     if not isinstance(raw, RawMessage) or not isinstance(raw.content, list):
+        attempt.lost()
         raise ModelMisconfigured(
             "The model's address answered with something that is not a message. Check ANTHROPIC_BASE_URL.",
             attempt.sent,
-            attempt.spent.plus(Spent(calls=1, unpriced_calls=1)),
+            attempt.spent,
         )
+    spent, usd = _price(raw, name, attempt.seconds)
+    attempt.billed(usd)
     because = str(raw.stop_reason or "no stop reason")
     # A reason that we do not know is treated as a cut: nothing is complete by absence.
     stopped = _STOPS.get(because, Stopped.CUT)
@@ -290,7 +267,7 @@ def _reply(raw: object, name: str, attempt: _Attempts) -> Reply:
         calls=tuple(called(block) for block in asked if stopped is Stopped.TOOL_USE),
         stopped=stopped,
         because=because,
-        spent=attempt.spent.plus(_spent(raw, name, attempt.seconds)),
+        spent=attempt.spent.plus(spent),
         model=str(raw.model or name),
         request_id=str(getattr(raw, "_request_id", None) or raw.id or ""),
         seconds=attempt.seconds,
@@ -299,11 +276,15 @@ def _reply(raw: object, name: str, attempt: _Attempts) -> Reply:
     )
 
 
-def _spent(raw: "RawMessage", name: str, seconds: float) -> Spent:
-    """`input_tokens` counts the prompt that was not read from the cache; `cached_tokens` the part that was."""
+def _price(raw: "RawMessage", name: str, seconds: float) -> tuple[Spent, Decimal | None]:
+    """What the reply cost, and as what a day counts it: at the dearest price there is where the model's is not known,
+    None where not even its tokens were told.
+
+    `input_tokens` counts the prompt that was not read from the cache; `cached_tokens` the part that was.
+    """
     usage = getattr(raw, "usage", None)
     if usage is None:
-        return Spent(calls=1, unpriced_calls=1, model_seconds=seconds)
+        return Spent(calls=1, unpriced_calls=1, model_seconds=seconds), None
     tokens = Tokens(
         fresh=usage.input_tokens or 0,
         written=usage.cache_creation_input_tokens or 0,
@@ -313,80 +294,13 @@ def _spent(raw: "RawMessage", name: str, seconds: float) -> Spent:
     usd = cost(str(raw.model or name), tokens)
     if usd is None:
         usd = cost(name, tokens)
-    priced = Spent() if usd is None else Spent(usd=usd)
-    return priced.plus(
-        Spent(
-            calls=1,
-            input_tokens=tokens.fresh + tokens.written,
-            output_tokens=tokens.output,
-            cached_tokens=tokens.cached,
-            unpriced_calls=1 if usd is None else 0,
-            model_seconds=seconds,
-        )
+    spent = Spent(
+        calls=1,
+        input_tokens=tokens.fresh + tokens.written,
+        output_tokens=tokens.output,
+        cached_tokens=tokens.cached,
+        usd=Decimal(0) if usd is None else usd,
+        unpriced_calls=1 if usd is None else 0,
+        model_seconds=seconds,
     )
-
-
-def _strictness_refused(error: Exception) -> bool:
-    """The API compiles strict schemas into one grammar and turns down the request when that grows too large."""
-    import anthropic
-
-    if not isinstance(error, anthropic.BadRequestError):
-        return False
-    said = str(error.api_message or "").lower()
-    return any(word in said for word in ("strict", "grammar", "schema"))
-
-
-def _may_pass(error: "anthropic.APIError") -> bool:
-    import anthropic
-
-    if not isinstance(error, anthropic.APIStatusError):
-        return isinstance(error, anthropic.APIConnectionError)
-    if error.response.headers.get("x-should-retry") == "false":
-        return False
-    return error.status_code in _RETRYABLE or error.status_code >= 500
-
-
-def _asked_wait(error: "anthropic.APIError") -> float | None:
-    """Seconds that the API asked us to wait. A date instead of a number is not honoured."""
-    import anthropic
-
-    if not isinstance(error, anthropic.APIStatusError):
-        return None
-    try:
-        return max(0.0, float(error.response.headers["retry-after"]))
-    except (KeyError, ValueError):
-        return None
-
-
-def _translated(error: "anthropic.APIError", model: str, attempt: _Attempts) -> ModelError:
-    import anthropic
-
-    tries = f"{attempt.sent} attempt{'' if attempt.sent == 1 else 's'}"
-    if isinstance(error, anthropic.APITimeoutError):
-        return ModelUnavailable(f"{model} did not answer in time ({tries}).", attempt.sent, attempt.spent)
-    if isinstance(error, anthropic.APIStatusError):
-        said = error.api_message or "no message"
-        status = error.status_code
-        if status in _UNCONFIGURED:
-            return ModelMisconfigured(_advice(status, model, said), attempt.sent, attempt.spent)
-        if not _may_pass(error) and status < 500:
-            return ModelRejected(f"The model API rejected the request ({status}): {said}", attempt.sent, attempt.spent)
-        what = {429: "is rate limited", 529: "is overloaded"}.get(status, f"failed with status {status}")
-        return ModelUnavailable(
-            f"{model} {what} after {tries}: {said}", attempt.sent, attempt.spent, _asked_wait(error)
-        )
-    if isinstance(error, anthropic.APIConnectionError):
-        return ModelUnavailable(f"The model API is out of reach after {tries}.", attempt.sent, attempt.spent)
-    return ModelRejected(f"The model API answered unreadably: {error.message}", attempt.sent, attempt.spent)
-
-
-def _advice(status: int, model: str, said: str) -> str:
-    match status:
-        case 401:
-            return f"The model API does not accept the key ({said}). Check ANTHROPIC_API_KEY."
-        case 402:
-            return f"The model account cannot pay ({said}). Check its billing."
-        case 403:
-            return f"The key may not use {model} ({said}). Check the key's permissions."
-        case _:
-            return f"The model API does not know {model} ({said}). Check the model's name and ANTHROPIC_BASE_URL."
+    return spent, dearest(tokens) if usd is None else usd

@@ -134,10 +134,11 @@ def converse(
     talk = _Talk(opening, tools, limits)
     left, tokens = limits.replies, 0
     while left:
-        if isinstance(refused := meter.may_call(), Refused):
-            return GaveUp(str(refused), Cause.BUDGET)
+        quote = model.quote(opening.system, talk.messages, talk.tools)
+        if isinstance(allowed := meter.reply_tokens(quote, limits.max_tokens), Refused):
+            return GaveUp(str(allowed), Cause.BUDGET)
         try:
-            reply = model.ask(opening.system, talk.messages, talk.tools, limits.max_tokens)
+            reply = model.ask(opening.system, talk.messages, talk.tools, allowed, meter.left)
         except ModelError as error:
             meter.charge(error.spent)
             raise

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from app.core.budget import Quote
+
 MILLION = Decimal(1_000_000)
 
 
@@ -100,3 +102,25 @@ def cost(model: str, tokens: Tokens) -> Decimal | None:
     """The price of one call in US dollars, or None where the model's price is not known."""
     price = PRICES.get(model)
     return None if price is None else price.of(tokens)
+
+
+def dearest(tokens: Tokens) -> Decimal:
+    """The price of one call at the dearest rates there are."""
+    return max(price.of(tokens) for price in PRICES.values())
+
+
+def quote(model: str, prompt_tokens: int) -> Quote:
+    """The most that a call with a prompt of at most so many tokens can cost: all of it written to the cache, nothing
+    read from it. For a model whose price is not known, at the dearest price that is."""
+    price = PRICES.get(model)
+    rates = [_dearest(one, prompt_tokens) for one in (PRICES.values() if price is None else (price,))]
+    return Quote(
+        prompt_usd=max(max(rate.fresh, rate.written) for rate in rates) * prompt_tokens / MILLION,
+        token_usd=max(rate.output for rate in rates) / MILLION,
+        known=price is not None,
+    )
+
+
+def _dearest(price: Price, prompt_tokens: int) -> Rate:
+    is_long = price.long is not None and price.long_after is not None and prompt_tokens > price.long_after
+    return price.long if is_long and price.long is not None else price.usual

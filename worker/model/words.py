@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -160,6 +161,29 @@ class _Always:
 
 
 ALWAYS = _Always()
+
+
+Settle = Callable[[Decimal], None]
+"""What was held is settled at this price, once; 0 gives all of it back."""
+
+
+class Purse(Protocol):
+    """Out of which calls are paid."""
+
+    def hold(self, usd: Decimal) -> Settle:
+        """So much is held for one call, before it is sent. Raises where it is not there."""
+        ...
+
+
+class _Bottomless:
+    """A purse that always has enough."""
+
+    def hold(self, _usd: Decimal) -> Settle:
+        """Holds nothing."""
+        return lambda _: None
+
+
+BOTTOMLESS = _Bottomless()
 
 
 class ModelError(Exception):

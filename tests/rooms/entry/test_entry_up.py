@@ -12,11 +12,13 @@ import pytest
 
 from app.core.belts import Belt
 from app.ledger import open_ledger
+from app.settings import web_settings
 from infra.scripted_model.server import ScriptedModel
 from tests.fakes.greeting import FILES, PLAN, SCRIPT, calls, planning, script
 from tests.fakes.household import app_key
 from tests.fakes.processes import children
 from tests.rooms.entry.conftest import ROOT, run, runs, until
+from worker.settings import beat_settings, belt_settings, mint_settings
 from worker.up import HOLDS, held_by
 
 REPO = "acme/greet"
@@ -243,3 +245,37 @@ def test_up_says_in_one_sentence_that_a_port_or_a_folder_cannot_be_had(tmp_path)
 def test_every_variable_that_a_process_may_hold_is_written_down_once():
     assert set(HOLDS) == set(NAMES)
     assert all(len(names) == len(set(names)) for names in HOLDS.values())
+
+
+class Listening(dict[str, str]):
+    """An environment that remembers what it was asked for."""
+
+    def __init__(self, held: dict[str, str]) -> None:
+        super().__init__(held)
+        self.asked: set[str] = set()
+
+    def get(self, name, default=None):
+        self.asked.add(name)
+        return super().get(name, default)
+
+
+HANDED_IN = {"COUNTERSIGN_MINT_FD", "COUNTERSIGN_MINT_LINES_FD"}
+SPREAD_OUT = {"COUNTERSIGN_MINT_LISTEN", "COUNTERSIGN_MINT", "COUNTERSIGN_MINT_CREDENTIAL"} | {
+    f"COUNTERSIGN_MINT_CREDENTIAL_{belt.upper()}" for belt in Belt
+}
+"""How belts find a mint on another machine; here they have a line to it."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_process_gets_every_setting_that_it_reads(tmp_path, name):
+    """One that it did not get would count as unset: a bound that nobody heard of."""
+    env = {"GITHUB_APP_ID": "7", "GITHUB_PRIVATE_KEY": KEY, "GITHUB_WEBHOOK_SECRET": SECRET}
+    env |= {"ANTHROPIC_API_KEY": MODEL_KEY, "COUNTERSIGN_DATA_DIR": str(tmp_path)}
+    listening = Listening(held_by(name, env) | {"COUNTERSIGN_MINT_FD": "3", "COUNTERSIGN_MINT_LINES_FD": "3"})
+    reads = {"web": web_settings, "mint": mint_settings, "beat": beat_settings}
+    reads.get(name, lambda given: belt_settings(Belt(name), given))(listening)
+    strangers = {"GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH", "GITHUB_WEBHOOK_SECRET", "ANTHROPIC_API_KEY"}
+    # The publisher runs nothing and keeps no mirror, whatever these say.
+    strangers |= {"COUNTERSIGN_BWRAP", "COUNTERSIGN_MIRROR_GB", "COUNTERSIGN_ENVIRONMENTS_GB"} - set(HOLDS[name])
+    got = set(held_by(name, dict.fromkeys(listening.asked, "x")))
+    assert listening.asked - got - HANDED_IN - SPREAD_OUT - strangers == set()
