@@ -352,7 +352,10 @@ def _was_said(state: State, fact: f.Stalled) -> bool:
         # Each day has its own words.
         return stall is not None and fact.reason in stall.words
     held = isinstance(state, Approved) and bool(state.held)
-    return held or (stall is not None and (stall.code is fact.code or fact.reason in stall.words))
+    if held or stall is None:
+        return held
+    of_the_day = stall.code is StallCode.DAY_SPENT and fact.reason in stall.words
+    return stall.code is fact.code or of_the_day
 
 
 _BY_HAND = "Open a pull request from it, or set the label again for a new run."
