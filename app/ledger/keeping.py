@@ -112,8 +112,8 @@ class Books(OnDatabase):
     """What was done and spent, which tokens were cut, and the key of our markers."""
 
     def add_spans(self, done: Iterable[Span], paid: Sequence[Paid] | None = None) -> None:
-        """Keeps the spans, all or none (no word in them looks like a secret), and with them what the day has cost: of what was held for them the price stays,
-        as `paid` says; None where nothing was held, and their own prices are counted."""
+        """Keeps the spans, all or none; no word in them looks like a secret. With them goes what the day has cost: of
+        what was held the price stays, as `paid` says; None where nothing was held, and their own prices count."""
         done = [span.model_copy(update={"name": redact(span.name), "detail": redact(span.detail)}) for span in done]
         rows = [
             {
