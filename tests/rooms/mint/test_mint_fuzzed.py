@@ -55,11 +55,14 @@ def test_a_stranger_gets_no_word_but_a_challenge_and_a_refusal_whatever_it_says(
     door = desk.serve().listen(("127.0.0.1", 0), CREDENTIALS)
     claim = desk.claim(desk.label(), EffectKind.DRAFT_PLAN)
 
+    usual = words(claim)
+    greeting = b"".join(frame(word) for word in usual[:2])
+
     @SHORT
-    @given(st.lists(spoilt(words(claim)), min_size=1, max_size=4))
-    def holds(frames):
+    @given(st.sampled_from([b"", greeting]), st.lists(spoilt(usual), min_size=1, max_size=4))
+    def holds(greeted, frames):
         with socket.create_connection(door) as sock:
-            say_and_stop(sock, b"".join(frames))
+            say_and_stop(sock, greeted + b"".join(frames))
             assert {one["kind"] for one in answers(sock)} <= {"challenge", "denied"}
 
     holds()

@@ -185,7 +185,7 @@ def started(env: dict[str, str]) -> Iterator[Process]:
         stack.callback(ledger.close)
         process = Process(f"http://127.0.0.1:{port}", ledger, settings.queue.data_dir, pid=running.pid)
         stack.callback(process.client.close)
-        wait_until(process.answers)
+        wait_until(process.answers, 2 * PATIENCE)
         yield process
         running.terminate()
         assert running.wait(20) == 0
