@@ -74,6 +74,9 @@ def listen(celery: "Celery", ears: Ears) -> int:
     )
     threading.Thread(target=_mind, args=(celery, ears, hearing), name="hearing", daemon=True).start()
     worker.start()
+    for number in STOPS:
+        # Python's own end gives them back their usual meaning, and one that is told again would end by the signal.
+        signal.signal(number, signal.SIG_IGN)
     return int(worker.exitcode or 0)
 
 

@@ -17,6 +17,7 @@ from tests.fakes.greeting import FILES, PLAN, calls, planning, script
 from tests.fakes.household import REPO
 from tests.fakes.machines import PATIENCE_SECONDS, Machines, World, over_the_network, processes_of
 from tests.fakes.processes import children, told_of_each
+from tests.fakes.services import is_running
 from worker.box.processes import Process
 from worker.ending import LAST_SECONDS
 
@@ -41,7 +42,8 @@ class Household:
             time.sleep(0.3)
             os.kill(process.pid, number)
         assert process.wait(PATIENCE_SECONDS) == status, self.world.told()
-        assert set(below).isdisjoint(pid for pid, _ in told_of_each("stat")), self.world.told()
+        # The kernel ends them with it, which takes it a moment.
+        self.world.until(lambda: not any(is_running(pid) for pid in below))
 
     def was_given_back(self, belt: Belt) -> None:
         """Nobody holds it, it can be claimed now, and it says why."""
