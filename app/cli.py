@@ -13,7 +13,7 @@ from app.settings import SettingsWrong, environment, ledger_settings, made_data_
 from app.telling import add_telling
 from app.upkeep import add_upkeep
 
-ACTING = ("up", "worker", "mint", "beat", "distill", "rank")
+ACTING = ("up", "setup", "worker", "mint", "beat", "distill", "rank")
 """Commands that `worker.main` answers."""
 
 
@@ -57,6 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, words in (
         ("up", "everything on one machine"),
+        ("setup", "register the GitHub App, step by step in a browser"),
         ("web", "the web process alone"),
         ("worker", "one belt: planner, executor or publisher"),
         ("mint", "the mint alone"),
@@ -72,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     migrate = commands.add_parser("migrate", help="bring the ledger to this version")
     migrate.set_defaults(do=_migrate)
     add_telling(commands)
+    link = commands.add_parser("link", help="a one-time link to the pages, for who sits at this machine")
+    link.set_defaults(do=_link)
     add_upkeep(commands)
     add_accounts(commands)
     add_policy(commands.add_parser("policy", help="a repository's policy file: check it, or explain what it leads to"))
@@ -106,6 +109,15 @@ def _migrate(asked: argparse.Namespace) -> int:
         made_data_dir(env)
     migrate(ledger_settings(env).url)
     _out("The ledger is at this version.")
+    return 0
+
+
+def _link(asked: argparse.Namespace) -> int:
+    from app.settings import local_url
+    from app.web.links import new_link
+
+    env = environment()
+    _out(new_link(made_data_dir(env), local_url(env)))
     return 0
 
 

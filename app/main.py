@@ -2,9 +2,12 @@
 
 import secrets
 import signal
+import socket
 import sys
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
 
 import uvicorn
 
@@ -13,7 +16,15 @@ from app.ledger import open_ledger
 from app.ledger.errors import LedgerError
 from app.logs import set_up_logs
 from app.queue import Doorbell, Ringer, broker_trouble, make_celery
-from app.settings import SettingsWrong, WebSettings, environment, made_data_dir, web_settings
+from app.settings import (
+    SettingsWrong,
+    WebSettings,
+    environment,
+    made_data_dir,
+    web_address,
+    web_settings,
+)
+from app.setup_settings import SetupSettings, setup_settings
 from app.web.body import LIMITS, BodyReader, Limits
 from app.web.connection import BoundedProtocol
 from app.web.front import FrontDoor
@@ -21,6 +32,8 @@ from app.web.hooks import Hooks
 from app.web.intake import Intake
 from app.web.live import PACE, Pace
 from app.web.pages import Told, make_pages
+from app.web.sessions import machine_secret, seal_of
+from app.web.signing_in import new_secret
 from app.web.viewers import Viewers
 from app.web.watching import ledger_trouble, numbers
 
@@ -72,16 +85,30 @@ def make_web(settings: WebSettings, limits: Limits = LIMITS, pace: Pace = PACE) 
 
     told = Told(
         ledger=ledger,
-        viewers=Viewers(settings.pages_password),
+        viewers=_viewers(settings),
         troubles=troubles,
         counted=lambda: numbers(ledger, hooks.answered),
         github=settings.github_url,
         pace=pace,
+        data=settings.queue.data_dir,
     )
     return Web(FrontDoor(hooks, make_pages(told)), hooks, ending)
 
 
-def make_server(settings: WebSettings, app: FrontDoor) -> uvicorn.Server:
+def _viewers(settings: WebSettings) -> Viewers:
+    told, scheme = settings.sign_in, settings.public_url.partition(":")[0]
+    if told is None:
+        # Where a password opens the pages there are no sessions, and nothing is kept for them.
+        secret = machine_secret(settings.queue.data_dir) if settings.pages_password is None else new_secret().encode()
+        return Viewers(seal_of(secret, "http"), password=settings.pages_password)
+    from app.web.github_sign_in import GitHubApp, GitHubSignIn
+
+    callback = f"{settings.public_url}/sign-in/back"
+    app = GitHubApp(told.client_id, told.client_secret, web_address(told.api_url), told.api_url, callback)
+    return Viewers(seal_of(told.client_secret.encode(), scheme), GitHubSignIn(app))
+
+
+def make_server(settings: WebSettings | SetupSettings, app: Callable[..., Any]) -> uvicorn.Server:
     """A server with every bound set; `run()` answers until SIGTERM or SIGINT, and then finishes what it began."""
     return uvicorn.Server(
         uvicorn.Config(
@@ -113,10 +140,28 @@ def serve(settings: WebSettings) -> None:
         make_server(settings, web.app).run()
 
 
+def serve_setup(settings: SetupSettings) -> None:
+    """Shows the set-up pages until an App is registered, or it is told to stop."""
+    from app.web.handing import RegistrarLine
+    from app.web.setup import SettingUp, make_setup
+
+    line = RegistrarLine(socket.socket(fileno=settings.line))
+    told = SettingUp(
+        settings.data_dir, settings.address, settings.public_url, settings.fixed_api, line.hand_over,
+        lambda: setattr(server, "should_exit", True),
+    )  # fmt: skip
+    server = make_server(settings, make_setup(told))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    server.run()
+
+
 def main() -> None:
     """The process: exits with 2 and one sentence where it must not start."""
     try:
         set_up_logs("web", environment())
+        if sys.argv[1:] == ["setup"]:
+            serve_setup(setup_settings(environment()))
+            return
         settings = web_settings(environment())
         made_data_dir(environment())
         serve(settings)

@@ -18,18 +18,20 @@ from app.core.bounds import NO_BOUNDS, Bounds, parse_bounds
 from app.core.choice import VersionRules, read_rules
 from app.core.days import DayCaps
 from app.core.verdict import Refused
+from app.registration import NotPrivate, kept
 
 DEFAULT_LABEL = "countersign"
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8000
 DEFAULT_SWEEP_SECONDS = 10.0
-DEFAULT_API = "https://api.github.com"
 
 APP_KEYS = ("GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH")
 MODEL_KEY = "ANTHROPIC_API_KEY"
 DAY_USD = "COUNTERSIGN_DAY_USD"
 REPOSITORY_DAY_USD = "COUNTERSIGN_REPOSITORY_DAY_USD"
-WEB_KEYS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "COUNTERSIGN_PAGES_PASSWORD")
+WEB_KEYS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "COUNTERSIGN_PAGES_PASSWORD", "GITHUB_CLIENT_SECRET")
+DEFAULT_API = "https://api.github.com"
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 _SECRET_NAME = re.compile(r"SECRET|PASSWORD|PASSWD|TOKEN|CREDENTIAL|_KEY(_|$)|AUTH|HEADERS")
 _NO_VALUE = re.compile(r"(_PATH|_FILE|_DIR|_SOCK|_FD|_URL|XAUTHORITY)$")
@@ -182,6 +184,15 @@ class QueueSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class SignInSettings:
+    """The App's OAuth client, and where GitHub is."""
+
+    client_id: str
+    client_secret: str = field(repr=False)
+    api_url: str = DEFAULT_API
+
+
+@dataclass(frozen=True, slots=True)
 class WebSettings:
     """What the web process may know: no key of the App, no key of a model."""
 
@@ -195,9 +206,13 @@ class WebSettings:
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
     pages_password: bytes | None = field(default=None, repr=False)
-    """Opens the pages to who knows it. Without one they are shown to requests from this machine only."""
+    """Opens the pages to who knows it."""
     github_url: str = web_address(DEFAULT_API)
     """Where people read repositories; the pages link there."""
+    public_url: str = ""
+    """Where people and GitHub reach this process, without a slash at its end; empty where only this machine does."""
+    sign_in: SignInSettings | None = None
+    """How people sign in. Without it and without a password the pages are for who sits at this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +305,7 @@ def _dollars(env: Mapping[str, str], name: str) -> Decimal | None:
 def web_settings(env: Mapping[str, str]) -> WebSettings:
     """The settings of the web process. Raises `SettingsWrong`; nothing fails open."""
     refuse_strangers("web process", env, (*APP_KEYS, MODEL_KEY))
+    env = with_registered(env, ("GITHUB_WEBHOOK_SECRET", "GITHUB_CLIENT_ID", "GITHUB_CLIENT_SECRET"))
     secret = require(
         env,
         "GITHUB_WEBHOOK_SECRET",
@@ -306,5 +322,72 @@ def web_settings(env: Mapping[str, str]) -> WebSettings:
         host=env.get("HOST", "").strip() or DEFAULT_HOST,
         port=whole_number(env, "PORT", DEFAULT_PORT, (0, 65535)) or 0,
         pages_password=env.get("COUNTERSIGN_PAGES_PASSWORD", "").encode() or None,
-        github_url=web_address(env.get("GITHUB_API_URL", "").strip()),
+        github_url=web_address(api_url(env)),
+        public_url=public_url(env),
+        sign_in=_sign_in(env),
     )
+
+
+def local_url(env: Mapping[str, str]) -> str:
+    """Where the web process answers on this machine itself."""
+    port = whole_number(env, "PORT", DEFAULT_PORT, (0, 65535)) or 0
+    host = env.get("HOST", "").strip() or DEFAULT_HOST
+    here = {"0.0.0.0": "127.0.0.1", "::": "[::1]", "::1": "[::1]"}.get(host, host)  # noqa: S104 (it is not bound here)
+    return f"http://{here}:{port}"
+
+
+def public_url(env: Mapping[str, str]) -> str:
+    """`COUNTERSIGN_URL`, without a slash at its end; empty where it is unset. Plain http is for this machine only."""
+    name = "COUNTERSIGN_URL"
+    url = env.get(name, "").strip().rstrip("/")
+    if url and not is_web_address(url):
+        raise SettingsWrong(name, f"{name} is not an https address (without a user name in it).")
+    return url
+
+
+def api_url(env: Mapping[str, str]) -> str:
+    """`GITHUB_API_URL`, the one that was set up, or the public API. Plain http is for this machine only."""
+    name = "GITHUB_API_URL"
+    url = env.get(name, "").strip() or with_registered(env, (name,)).get(name, "")
+    url = url.strip().rstrip("/") or DEFAULT_API
+    if not is_web_address(url):
+        raise SettingsWrong(name, f"{name} is not an https address (without a user name in it).")
+    return url
+
+
+def is_web_address(url: str) -> bool:
+    """Whether this is an https address without a user name, or a plain http one of this machine."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        return False
+    named = bool(parts.hostname) and "@" not in url
+    return named and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK))
+
+
+def with_registered(env: Mapping[str, str], names: tuple[str, ...]) -> Mapping[str, str]:
+    """The environment, and the values of `names` that set-up kept in the data folder, where none of them is set: one
+    App's settings are never mixed with another's. Only the files of these names are read."""
+    if any(env.get(name, "").strip() for name in names):
+        return env
+    try:
+        found = {name: kept(data_dir(env), name) for name in names}
+    except NotPrivate as problem:
+        raise SettingsWrong(names[0], str(problem)) from None
+    return {**env, **{name: value for name, value in found.items() if value is not None}}
+
+
+def _sign_in(env: Mapping[str, str]) -> SignInSettings | None:
+    """People sign in where the App's client id and secret are known and people can come from elsewhere."""
+    names = ("GITHUB_CLIENT_ID", "GITHUB_CLIENT_SECRET")
+    client_id, client_secret = (env.get(name, "").strip() for name in names)
+    if bool(client_id) != bool(client_secret):
+        unset = names[0] if client_secret else names[1]
+        raise SettingsMissing(unset, "The App's client id and client secret go together: people sign in with them.")
+    if not client_id or not public_url(env):
+        return None
+    if env.get("COUNTERSIGN_PAGES_PASSWORD"):
+        name = "COUNTERSIGN_PAGES_PASSWORD"
+        raise SettingsWrong(name, f"{name} is set, and people sign in with GitHub as well. Unset one of the two.")
+    return SignInSettings(client_id, client_secret, api_url(env))

@@ -1,4 +1,4 @@
-"""The entry of every process that acts: `python -m worker.main worker BELT | mint | beat | up | distill | rank`."""
+"""The entry of every process that acts: `python -m worker.main worker BELT | mint | up | setup` and so on."""
 
 import io
 import logging
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 REFUSED = 2
 """Exit code of a process that must not start as it was set up."""
 
-USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | up | distill | rank"
+USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | up | setup | distill | rank"
 
 
 def main(words: Sequence[str]) -> int:
@@ -45,6 +45,14 @@ def main(words: Sequence[str]) -> int:
                 from worker.up import up
 
                 return up(environment())
+            case ["setup", *rest]:
+                from worker.setting_up import setup_command
+
+                stopping = threading.Event()
+                _on_stop(stopping.set)
+                return setup_command(rest, environment(), stopping.wait)
+            case ["registrar"]:
+                return run_registrar()
             case ["distill", *rest]:
                 from worker.evidence.distill_command import distill_command
 
@@ -58,6 +66,16 @@ def main(words: Sequence[str]) -> int:
         return REFUSED
     print(USAGE, file=sys.stderr)  # noqa: T201 (for the one who starts it)
     return REFUSED
+
+
+def run_registrar() -> int:
+    """The registrar: one App is registered and kept, then it ends."""
+    from app.settings import data_dir
+    from worker.mint.registering import answer_until_registered
+    from worker.settings import registrar_line
+
+    env = environment()
+    return answer_until_registered(registrar_line(env), data_dir(env))
 
 
 def _printed(command: Callable[[Sequence[str]], int], words: Sequence[str]) -> int:

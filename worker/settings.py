@@ -18,12 +18,14 @@ from app.core.verdict import Refused
 from app.settings import (
     APP_KEYS,
     DEFAULT_API,
+    LOOPBACK,
     MODEL_KEY,
     WEB_KEYS,
     LedgerSettings,
     QueueSettings,
     SettingsWrong,
     TemplateSettings,
+    api_url,
     bounds_settings,
     data_dir,
     days_settings,
@@ -34,7 +36,9 @@ from app.settings import (
     template_settings,
     web_address,
     whole_number,
+    with_registered,
 )
+from app.setup_settings import setup_line
 from worker.box_terms import BoxTerms, box_terms
 
 PLANNER_MODEL = "claude-fable-5-2"
@@ -47,7 +51,6 @@ MIRROR_GIGABYTES = 20
 NO_MODELS = "none"
 """What `COUNTERSIGN_MODELS` says where an installation has no model: rules are still carried out."""
 
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 SHORTEST_CREDENTIAL = 16
 """Characters of the credential with which a belt proves itself to the mint."""
 
@@ -160,12 +163,9 @@ class MintSettings:
 
 def github_settings(env: Mapping[str, str]) -> GitHubSettings:
     """From `GITHUB_API_URL`. Plain http is for this machine only: tokens travel over it."""
-    url = env.get("GITHUB_API_URL", "").strip().rstrip("/") or DEFAULT_API
-    host = _host(url)
-    if not host or (url.startswith("http:") and host not in LOOPBACK) or "@" in url:
-        raise SettingsWrong("GITHUB_API_URL", "GITHUB_API_URL is not an https address (without a user name in it).")
+    url = api_url(env)
     # A server on this machine is not GitHub, and has no secondary limits that a pause would respect.
-    return GitHubSettings(url, 0.0 if host in LOOPBACK else 1.0)
+    return GitHubSettings(url, 0.0 if _host(url) in LOOPBACK else 1.0)
 
 
 def model_settings(env: Mapping[str, str]) -> ModelSettings | None:
@@ -257,6 +257,7 @@ def mint_settings(env: Mapping[str, str]) -> MintSettings:
     if listen is not None and not credentials:
         missing = credential_name(Belt.PLANNER)
         raise SettingsWrong(missing, f"{name} is set, but neither {missing} nor another belt's: nobody could ask.")
+    env = with_registered(env, ("GITHUB_APP_ID", *APP_KEYS[:1])) if not env.get(APP_KEYS[1], "").strip() else env
     app_id = require(env, "GITHUB_APP_ID", why).strip()
     if not re.fullmatch(r"\d{1,15}|Iv[\w.]{8,60}", app_id, re.ASCII):
         raise SettingsWrong("GITHUB_APP_ID", f"GITHUB_APP_ID is {app_id!r}, and must be the App's number or client id.")
@@ -272,6 +273,12 @@ def mint_settings(env: Mapping[str, str]) -> MintSettings:
         credentials=credentials,
         bounds=bounds_settings(env),
     )
+
+
+def registrar_line(env: Mapping[str, str]) -> int:
+    """The descriptor over which the registrar is asked. It holds nobody's keys: it gets one."""
+    refuse_strangers("registrar", env, (*APP_KEYS, *WEB_KEYS, MODEL_KEY))
+    return setup_line(env)
 
 
 def beat_settings(env: Mapping[str, str]) -> QueueSettings:

@@ -14,10 +14,21 @@ from types import FrameType
 
 from app.core.belts import Belt
 from app.ledger import migrate
-from app.settings import DAY_USD, MODEL_KEY, REPOSITORY_DAY_USD, ledger_url, made_data_dir, web_settings
+from app.settings import (
+    DAY_USD,
+    MODEL_KEY,
+    REPOSITORY_DAY_USD,
+    data_dir,
+    ledger_url,
+    local_url,
+    made_data_dir,
+    web_settings,
+)
+from app.web.links import new_link
 from worker.box.environment import registry_variables
 from worker.box.processes import Process, Speech, start_process
 from worker.github.key import private_key_of
+from worker.setting_up import EVERYBODY, GITHUB, is_set_up, set_up, tell_what_is_next
 from worker.settings import beat_settings, belt_settings, mint_settings
 
 GRACE_SECONDS = 10.0
@@ -27,19 +38,8 @@ LONGEST_PAUSE = 30.0
 
 _LOG = logging.getLogger("countersign.up")
 
-_EVERYBODY = (
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "TZ",
-    "VIRTUAL_ENV",
-    "PYTHONPATH",
-    "COUNTERSIGN_DATA_DIR",
-    "COUNTERSIGN_LOGS",
-)
 _LEDGER = ("DATABASE_URL",)
 _QUEUE = ("CELERY_BROKER_URL", "COUNTERSIGN_SWEEP_SECONDS")
-_GITHUB = ("GITHUB_API_URL", "SSL_CERT_FILE", "SSL_CERT_DIR", "HTTPS_PROXY", "NO_PROXY", "https_proxy", "no_proxy")
 _MODELS = (
     MODEL_KEY,
     "ANTHROPIC_BASE_URL",
@@ -68,23 +68,26 @@ _BOX = (
     "COUNTERSIGN_BOX_LIMITS",
 )
 _BOUNDS = ("COUNTERSIGN_BOUNDS",)
-_BELT = (*_LEDGER, *_QUEUE, *_GITHUB, "COUNTERSIGN_LEASE_SECONDS", "COUNTERSIGN_WATCH_SECONDS")
+_BELT = (*_LEDGER, *_QUEUE, *GITHUB, "COUNTERSIGN_LEASE_SECONDS", "COUNTERSIGN_WATCH_SECONDS")
 _MIRRORS = ("COUNTERSIGN_MIRROR_GB",)
 
 HOLDS: Mapping[str, tuple[str, ...]] = {
     "web": (
         *_LEDGER,
         *_QUEUE,
-        "GITHUB_API_URL",
+        *GITHUB,
         "GITHUB_WEBHOOK_SECRET",
         "GITHUB_WEBHOOK_SECRET_OLD",
         "COUNTERSIGN_LABEL",
         "COUNTERSIGN_BOT_ID",
         "COUNTERSIGN_PAGES_PASSWORD",
+        "COUNTERSIGN_URL",
+        "GITHUB_CLIENT_ID",
+        "GITHUB_CLIENT_SECRET",
         "HOST",
         "PORT",
     ),
-    "mint": (*_LEDGER, *_GITHUB, *_BOUNDS, "GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH"),
+    "mint": (*_LEDGER, *GITHUB, *_BOUNDS, "GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH"),
     "planner": (*_BELT, *_MIRRORS, *_MODELS, *_TEMPLATES, *_DOCS, *_BOX),
     "executor": (*_BELT, *_MIRRORS, *_MODELS, *_TEMPLATES, *_BOX),
     "publisher": (*_BELT, *_BOUNDS),
@@ -214,7 +217,7 @@ class Household:
 
 def held_by(name: str, env: Mapping[str, str]) -> dict[str, str]:
     """The environment of one process: what everybody may have, what it may hold, and nothing else."""
-    held = {key: env[key] for key in (*_EVERYBODY, *HOLDS[name]) if env.get(key)}
+    held = {key: env[key] for key in (*EVERYBODY, *HOLDS[name]) if env.get(key)}
     held |= {key: value for key, value in env.items() if key.startswith("OTEL_") and value}
     if name in ("planner", "executor"):
         # One prepares check environments from the package clients' own configuration, the other tells in a plan which
@@ -234,17 +237,28 @@ def checked(env: Mapping[str, str]) -> None:
 
 
 def up(env: Mapping[str, str]) -> int:
-    """Runs everything until it is told to stop."""
-    household = Household(env)
+    """Runs everything until it is told to stop; where no App is set up, that is done first."""
     stopping = threading.Event()
     _on_signal(stopping.set)
+    if not is_set_up(env):
+        if not set_up(env, _say, stopping.wait):
+            return 0
+        tell_what_is_next(env)
+    household = Household(env)
     try:
         household.start()
+        web = web_settings(held_by("web", env))
+        if web.pages_password is None and web.sign_in is None:
+            _say(f"The pages, for you at this machine (the link works once): {new_link(data_dir(env), local_url(env))}")
         while not stopping.wait(0.5):
             household.tend()
     finally:
         household.stop()
     return 0
+
+
+def _say(words: str) -> None:
+    print(words, flush=True)  # noqa: T201 (for the one who started it)
 
 
 def _on_signal(stop: Callable[[], None]) -> None:

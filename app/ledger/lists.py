@@ -1,5 +1,6 @@
 """Lists of runs, newest first, walked by index from one page to the next; and how far a run has come since."""
 
+import hashlib
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -63,14 +64,16 @@ class Lists(OnDatabase):
         }
 
     def newest_change(self) -> str:
-        """A short word that changes with whatever a list shows: runs are opened, or told something."""
+        """A short word that changes with whatever a list shows: runs are opened, or told something. It names none of
+        them, since it is also shown to who may not see them all."""
         going_on = select(func.count(), func.max(runs.c.updated_at)).where(OPEN)
         newest = select(runs.c.id, runs.c.updated_at).order_by(runs.c.opened_at.desc(), runs.c.id.desc()).limit(1)
         with self._database.reading() as connection:
             count, told = connection.execute(going_on).one()
             last = connection.execute(newest).one_or_none()
         moments = [moment.timestamp() for moment in (told, last.updated_at if last else None) if moment is not None]
-        return f"{count}-{max(moments, default=0.0):.6f}-{last.id if last else ''}"
+        change = f"{count}-{max(moments, default=0.0):.6f}-{last.id if last else ''}"
+        return hashlib.sha256(change.encode()).hexdigest()[:16]
 
     def repository_named(self, name: str) -> int | None:
         """Id of the repository that is called so today, in any case of letters; None where none is known."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse
@@ -9,6 +10,7 @@ from fastapi.responses import PlainTextResponse
 from app.ledger.errors import LedgerError, LedgerNewer
 from app.ledger.store import Ledger
 from app.shown.glances import Glances
+from app.web.entering import add_entering
 from app.web.live import PACE, Pace, Pulse
 from app.web.looking import Looking, add_pages
 from app.web.sheets import Sheets, plain
@@ -26,6 +28,8 @@ class Told:
     """Why the process could not do its work now, a sentence each; empty when it could."""
     counted: Callable[[], str]
     """The numbers, in Prometheus' text format."""
+    data: Path
+    """The data folder, where one-time links are."""
     github: str = "https://github.com"
     """Where repositories are read by people."""
     pace: Pace = PACE
@@ -38,6 +42,7 @@ def make_pages(told: Told) -> FastAPI:
     sheets = Sheets(statics, told.github)
     _add_for_machines(pages, told)
     statics.add_to(pages)
+    add_entering(pages, told.viewers, told.data, sheets)
     add_pages(
         pages, Looking(told.ledger, told.viewers, sheets, Glances(told.ledger), Pulse(told.ledger, told.pace))
     )

@@ -11,6 +11,7 @@ from app.core.run import Closed, Proposed, Published
 from app.ledger import open_ledger
 from app.ledger.outcomes import RunView
 from app.ledger.store import Ledger
+from app.web.links import new_link
 from infra.demo.result import memory_of, result_of
 from infra.demo.stage import DemoRefused, Stage, Wish, clone_bare, set_up
 from infra.demo.telling import told
@@ -91,7 +92,7 @@ def _make_room(out: Path) -> None:
 
 def _introduce(stage: Stage) -> None:
     _say(f"Everything runs. Issue {stage.issue} of {stage.repo}: {stage.issue_url}")
-    _say(f"What the product recorded: {stage.web_url}/runs")
+    _say(f"What the product recorded (the link works once): {new_link(stage.data, stage.web_url)}")
 
 
 def _accompany(teller: _Teller) -> int:

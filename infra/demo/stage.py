@@ -73,6 +73,7 @@ class Stage:
     scripted: bool
     repo: str
     issue: int
+    data: Path
 
     @property
     def issue_url(self) -> str:
@@ -125,7 +126,7 @@ def _built(ground: Ground, scripted: bool, wish: Wish, given: tuple[Path, str, s
     _wait_ready(url, household, logs)
     repo = f"{OWNER}/{NAME if wish.repo is None else _name_of(wish.repo)}"
     number = _people_and_issue(control, repo, *given)
-    return Stage(control, url, product["DATABASE_URL"], household, scripted, repo, number)
+    return Stage(control, url, product["DATABASE_URL"], household, scripted, repo, number, ground.folder / "data")
 
 
 @contextmanager
@@ -204,6 +205,9 @@ def _product_env(ground: Ground, github: str, secret: str, key: Path) -> dict[st
         "COUNTERSIGN_LABEL": "",
         "COUNTERSIGN_BOT_ID": "",
         "COUNTERSIGN_PAGES_PASSWORD": "",
+        "COUNTERSIGN_URL": "",
+        "GITHUB_CLIENT_ID": "",
+        "GITHUB_CLIENT_SECRET": "",
         "GITHUB_WEBHOOK_SECRET": secret,
         "COUNTERSIGN_DATA_DIR": str(data),
         "DATABASE_URL": f"sqlite:///{data / 'ledger.db'}",

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from infra.twin import human, people, pulls
+from infra.twin import human, owners, people, pulls
 from infra.twin.control_routes import note
 from infra.twin.diffs import ChangedFile, changed_files
 from infra.twin.fields import Fields
@@ -30,11 +30,13 @@ HEADERS = {
     "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+LEADING_AWAY = ("new_app.html", "authorize.html")
+"""Pages whose form ends at somebody else's address."""
 HERE = Path(__file__).parent
 ACTING = "twin_acting"
 OFFERED = (
     "label", "unlabel", "comment", "react", "unreact", "set_issue_state", "open_issue", "merge_pull", "mark_ready",
-    "delete_comment", "minimize", "unminimize",
+    "delete_comment", "minimize", "unminimize", "install",
 )
 """The human acts that a page may ask for."""
 FACES = {
@@ -85,17 +87,23 @@ def _render(forge: Forge, view: View, request: Request) -> Response:
             name, values = view(forge, request)
         except Refused as refusal:
             status, name, values = refusal.status, "lost.html", {"message": refusal.message}
-        everybody = sorted(
-            (one for one in forge.world.people.values() if one.kind == "User"), key=lambda one: one.login.lower()
-        )
-        text = _TEMPLATES.get_template(name).render(
-            app=forge.world.app, people=everybody, acting=_acting(forge, request), here=request.url.path,
-            said=request.query_params.get("said"), **values,
-        )
-    return Response(text, status, HEADERS, media_type="text/html")
+        return html(forge, request, name, values, status)
 
 
-def _acting(forge: Forge, request: Request) -> Person | None:
+def html(forge: Forge, request: Request, name: str, values: dict[str, Any], status: int = 200) -> Response:
+    """A page; the caller holds the twin's lock."""
+    request.state.page = True
+    everybody = sorted(
+        (one for one in forge.world.people.values() if one.kind == "User"), key=lambda one: one.login.lower()
+    )
+    shown = {"app": forge.world.app, "people": everybody, "acting": acting(forge, request), "here": request.url.path}
+    shown |= {"said": request.query_params.get("said"), **values}
+    text = _TEMPLATES.get_template(name).render(shown)
+    policy = {} if name not in LEADING_AWAY else {"Content-Security-Policy": POLICY.replace("form-action 'self'; ", "")}
+    return Response(text, status, HEADERS | policy, media_type="text/html")
+
+
+def acting(forge: Forge, request: Request) -> Person | None:
     """Who the visitor acts as: the choice kept in a cookie, else the first who may write somewhere."""
     chosen = forge.world.person(request.cookies.get(ACTING, ""))
     if chosen:
@@ -214,7 +222,7 @@ def _acted(forge: Forge, form: dict[str, str]) -> Response:
         try:
             if deed not in OFFERED:
                 raise not_found()
-            human.DEEDS[deed](Fields(forge, values))
+            (owners.install if deed == "install" else human.DEEDS[deed])(Fields(forge, values))
             note(forge, deed, values)
         except Refused as refusal:
             said = f"?said={quote(refusal.message)}"

@@ -193,6 +193,8 @@ class App:
     created: datetime
     hook_url: str | None = None
     hook_secret: str = ""
+    client_secret: str = ""
+    callback_urls: list[str] = field(default_factory=list)
 
     @property
     def client_id(self) -> str:

@@ -17,12 +17,14 @@ from infra.twin import (
     ci,
     control_routes,
     graphql,
+    manifests,
     pages,
     rest_app,
     rest_git,
     rest_issues,
     rest_pulls,
     rest_repos,
+    sign_in,
     smart_http,
 )
 from infra.twin.app_key import new_private_key, public_key_of
@@ -48,6 +50,12 @@ class AppWish:
     public_key: str | None = None
     hook_url: str | None = None
     hook_secret: str = ""
+    client_secret: str = ""
+    callback_urls: tuple[str, ...] = ()
+
+
+NO_APP = AppWish(slug="")
+"""A twin on which no App is registered yet."""
 
 
 def application(forge: Forge) -> ASGIApp:
@@ -60,6 +68,8 @@ def application(forge: Forge) -> ASGIApp:
         routes=[
             *control_routes.routes(forge),
             *routes(forge, handlers),
+            *manifests.routes(forge),
+            *sign_in.routes(forge),
             *graphql.routes(forge),
             *smart_http.routes(forge),
             *pages.routes(forge),
@@ -81,7 +91,7 @@ def add_app(forge: Forge, wish: AppWish, public_key: str) -> App:
     bot = world.add_person(f"{wish.slug}[bot]", "Bot")
     world.app = App(
         wish.id, wish.slug, wish.slug.capitalize(), owner, bot, public_key, dict(PERMISSIONS), list(EVENTS),
-        world.now(), wish.hook_url, wish.hook_secret,
+        world.now(), wish.hook_url, wish.hook_secret, wish.client_secret, list(wish.callback_urls),
     )
     return world.app
 
@@ -91,9 +101,9 @@ class Twin:
 
     def __init__(self, folder: Path, wish: AppWish = AppWish()) -> None:
         self.forge = new_forge(folder)
-        self.private_key = None if wish.public_key else new_private_key()
-        key = wish.public_key or public_key_of(self.private_key or "")
-        self.app = add_app(self.forge, wish, key)
+        self.private_key = None if wish.public_key or not wish.slug else new_private_key()
+        if wish.slug:
+            add_app(self.forge, wish, wish.public_key or public_key_of(self.private_key or ""))
         self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
@@ -123,6 +133,13 @@ class Twin:
             if time.monotonic() > limit or not self._thread.is_alive():
                 raise RuntimeError("the twin did not start")
             time.sleep(0.005)
+
+    @property
+    def app(self) -> App:
+        """The App that is registered; LookupError when none is."""
+        if self.forge.world.app is None:
+            raise LookupError("no App is registered")
+        return self.forge.world.app
 
     @property
     def url(self) -> str:

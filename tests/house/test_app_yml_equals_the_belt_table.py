@@ -4,6 +4,7 @@ from pathlib import Path
 
 import yaml
 
+from app.core.asked import DESCRIPTION, HOME, NAME, WHY_EVENT, WHY_PERMISSION, Addresses, manifest
 from app.core.belts import EVENTS, REACH, Belt, EffectKind, app_permissions, belt_of
 
 APP = yaml.safe_load((Path(__file__).parents[2] / "app.yml").read_text("utf-8"))
@@ -15,6 +16,15 @@ def test_app_yml_asks_for_exactly_the_permissions_of_the_belt_table() -> None:
 
 def test_app_yml_subscribes_to_exactly_the_events_of_the_belt_table() -> None:
     assert APP["default_events"] == list(EVENTS)
+
+
+def test_the_manifest_of_set_up_is_app_yml_and_gives_a_reason_for_each_thing_it_asks() -> None:
+    hook = APP["hook_attributes"]["url"]
+    made = manifest(NAME, Addresses(HOME, hook, "https://example.com/back", "https://example.com/in"))
+    assert {name: made[name] for name in APP} == APP and APP["description"] == DESCRIPTION
+    assert WHY_PERMISSION.keys() == app_permissions().keys()
+    assert WHY_EVENT.keys() == set(EVENTS)
+    assert all(why.endswith(".") and len(why) > 30 for why in (*WHY_PERMISSION.values(), *WHY_EVENT.values()))
 
 
 def test_no_event_is_listed_that_github_sends_by_itself_and_refuses_in_a_manifest() -> None:

@@ -1,6 +1,7 @@
 """A plan that does not fit reality: what it takes besides is shown as a difference and needs an approval of its own."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -8,6 +9,7 @@ import pytest
 
 from app.core.digest import short
 from app.core.run import Closed, Proposed, Published
+from app.web.links import new_link
 from tests.fakes.greeting import FILES, GREET, calls, script, stepping
 from tests.fakes.story import Story
 from tests.stories.test_executing import approved, branch, documentation, nothing_was_pushed, replace, step
@@ -115,10 +117,12 @@ def test_a_rejected_amendment_ends_the_run_and_the_kept_work_is_on_its_page(make
     approved(story)
     amended(story)
     story.mira.says("/reject")
-    page = httpx.get(f"{story.web_url}/runs/{story.view().id}", trust_env=False).text
+    browser = httpx.Client(trust_env=False)
+    browser.get(new_link(Path(story.env["COUNTERSIGN_DATA_DIR"]), story.web_url))
+    page = browser.get(f"{story.web_url}/runs/{story.view().id}").text
     patch = page.partition('">The patch</a>')[0].rpartition('href="')[2]
     kept = story.web_url + patch.replace("/outputs/", "/kept/")
-    assert "+echo &#34;hello" in page and '+echo "hello' in httpx.get(kept, trust_env=False).text
+    assert "+echo &#34;hello" in page and '+echo "hello' in browser.get(kept).text
     story.ends(Closed, "Ended (rejected)", "The change is kept")
 
 

@@ -26,6 +26,7 @@ from app.ledger.store import Ledger
 from app.main import make_server, make_web
 from app.settings import WebSettings, web_settings
 from app.web.body import LIMITS, Limits
+from app.web.links import new_link
 from app.web.live import PACE, Pace
 
 SECRET = "It's a Secret to Everybody"
@@ -150,13 +151,15 @@ def wait_until(true: Callable[[], Any], seconds: float = PATIENCE) -> None:
 
 
 @contextmanager
-def running(settings: WebSettings, limits: Limits = LIMITS, pace: Pace = PACE) -> Iterator[Door]:
-    """The product's server in a thread of this process, on a free port."""
+def running(
+    settings: WebSettings, limits: Limits = LIMITS, pace: Pace = PACE, port: int = 0
+) -> Iterator[Door]:
+    """The product's server in a thread of this process, on a free port or on this one."""
     with ExitStack() as stack:
         settings.queue.data_dir.mkdir(exist_ok=True)
         web = make_web(settings, limits, pace)
         stack.enter_context(web.ending)
-        listening = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        listening = stack.enter_context(socket.create_server(("127.0.0.1", port)))
         server = make_server(settings, web.app)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
         thread.start()
@@ -165,6 +168,9 @@ def running(settings: WebSettings, limits: Limits = LIMITS, pace: Pace = PACE) -
         stack.callback(ledger.close)
         door = Door(f"http://127.0.0.1:{listening.getsockname()[1]}", ledger, settings.queue.data_dir)
         stack.callback(door.client.close)
+        if settings.pages_password is None and settings.sign_in is None:
+            # Who sits at the machine comes in by a link, and stays.
+            assert door.client.get(new_link(settings.queue.data_dir, door.url)).status_code == 303
         try:
             yield door
         finally:
