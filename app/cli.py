@@ -13,7 +13,7 @@ from app.settings import SettingsWrong, environment, ledger_settings, made_data_
 from app.telling import add_telling
 from app.upkeep import add_upkeep
 
-ACTING = ("up", "setup", "worker", "mint", "beat", "distill", "rank")
+ACTING = ("up", "setup", "worker", "mint", "beat", "egress", "distill", "rank")
 """Commands that `worker.main` answers."""
 
 
@@ -62,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         ("worker", "one belt: planner, executor or publisher"),
         ("mint", "the mint alone"),
         ("beat", "the sweep's bell alone"),
+        ("egress", "the way out of one process: planner, executor, publisher or mint"),
         ("distill", "the part of a long output that decides"),
         ("rank", "the files that an issue may be about"),
         ("demo", "everything, with a GitHub look-alike, on a real package"),

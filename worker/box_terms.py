@@ -41,6 +41,8 @@ class BoxTerms:
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cgroup: Path | None = None
     hard_limits: bool = False
+    through: tuple[str, int] | None = None
+    """The installation's own way out, where this machine has no other."""
     cluster: Cluster | None = None
     """Where runs are pods of a cluster instead of bubblewrap's on this machine."""
 
@@ -48,27 +50,51 @@ class BoxTerms:
 def box_terms(env: Mapping[str, str]) -> BoxTerms:
     """From `COUNTERSIGN_BOX_NETWORKS` (`10.1.0.0/16`), `COUNTERSIGN_BOX_NAMES` (`registry.example.com=10.1.2.3`),
     `COUNTERSIGN_BOX_CGROUP` (a folder) and `COUNTERSIGN_BOX_LIMITS` (`hard` or `soft`); `COUNTERSIGN_BOX` says
-    whether runs are `bubblewrap`'s or `pods`, which `COUNTERSIGN_PODS_…` describe."""
-    name = "COUNTERSIGN_BOX_NETWORKS"
+    whether runs are `bubblewrap`'s or `pods`, which `COUNTERSIGN_PODS_…` describe. `COUNTERSIGN_EGRESS` is the way out
+    where this machine has no other."""
+    networks = read_reserved(env, "COUNTERSIGN_BOX_NETWORKS")
+    names = read_names(env, "COUNTERSIGN_BOX_NAMES")
+    name, limits = "COUNTERSIGN_BOX_LIMITS", env.get("COUNTERSIGN_BOX_LIMITS", "").strip() or "soft"
+    if limits not in ("hard", "soft"):
+        raise SettingsWrong(name, f"{name} is neither `hard` nor `soft`.")
+    named = env.get("COUNTERSIGN_BOX_CGROUP", "").strip()
+    cgroup = Path(named) if named else None
+    return BoxTerms(networks, names, cgroup, limits == "hard", egress_address(env), _cluster(env))
+
+
+def egress_address(env: Mapping[str, str]) -> tuple[str, int] | None:
+    """`COUNTERSIGN_EGRESS`, host:port of `countersign egress` for this process. Raises `SettingsWrong`."""
+    name, text = "COUNTERSIGN_EGRESS", env.get("COUNTERSIGN_EGRESS", "").strip()
+    if not text:
+        return None
+    host, _, port = text.rpartition(":")
+    if not re.fullmatch(r"[A-Za-z0-9.-]+", host) or not re.fullmatch(r"[1-9][0-9]{0,4}", port) or int(port) > 65_535:
+        raise SettingsWrong(name, f"{name} is {text!r}, and must be host:port.")
+    return host, int(port)
+
+
+def read_reserved(env: Mapping[str, str], name: str) -> tuple[IPv4Network | IPv6Network, ...]:
+    """The networks that a variable lists. Raises `SettingsWrong`."""
     try:
-        networks = tuple(ip_network(word) for word in _listed(env, name))
+        return tuple(ip_network(word) for word in listed(env, name))
     except ValueError as error:
         raise SettingsWrong(name, f"{name}: {error}.") from error
-    name, names = "COUNTERSIGN_BOX_NAMES", dict[str, tuple[str, ...]]()
-    for word in _listed(env, name):
+
+
+def read_names(env: Mapping[str, str], name: str) -> dict[str, tuple[str, ...]]:
+    """The addresses by name that a variable lists as `NAME=ADDRESS`. Raises `SettingsWrong`."""
+    names: dict[str, tuple[str, ...]] = {}
+    for word in listed(env, name):
         host, _, address = word.partition("=")
         try:
             names[host.lower()] = (*names.get(host.lower(), ()), str(ip_address(address)))
         except ValueError as error:
             raise SettingsWrong(name, f"{name}: {word!r} is not a name, `=` and an address.") from error
-    name, limits = "COUNTERSIGN_BOX_LIMITS", env.get("COUNTERSIGN_BOX_LIMITS", "").strip() or "soft"
-    if limits not in ("hard", "soft"):
-        raise SettingsWrong(name, f"{name} is neither `hard` nor `soft`.")
-    named = env.get("COUNTERSIGN_BOX_CGROUP", "").strip()
-    return BoxTerms(networks, names, Path(named) if named else None, limits == "hard", _cluster(env))
+    return names
 
 
-def _listed(env: Mapping[str, str], name: str) -> list[str]:
+def listed(env: Mapping[str, str], name: str) -> list[str]:
+    """The words of a variable, between commas or blanks."""
     return [word for word in re.split(r"[,\s]+", env.get(name, "")) if word]
 
 

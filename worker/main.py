@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 REFUSED = 2
 """Exit code of a process that must not start as it was set up."""
 
-USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | up | setup | distill | rank"
+USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | egress OF | up | setup | distill | rank"
 
 
 def main(words: Sequence[str]) -> int:
@@ -41,6 +41,10 @@ def main(words: Sequence[str]) -> int:
                 return run_mint()
             case ["beat"]:
                 return run_beat()
+            case ["egress", process]:
+                from worker.way_out import open_way_out
+
+                return open_way_out(process, environment())
             case ["up"]:
                 from worker.up import up
 

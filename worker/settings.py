@@ -39,11 +39,12 @@ from app.settings import (
     with_registered,
 )
 from app.setup_settings import setup_line
-from worker.box_terms import BoxTerms, box_terms
+from worker.box_terms import BoxTerms, box_terms, egress_address
 
 PLANNER_MODEL = "claude-fable-5-2"
 EXECUTOR_MODEL = "claude-sonnet-5-5"
 SCOUT_MODEL = "claude-haiku-5-5"
+DEFAULT_MODEL_API = "https://api.anthropic.com"
 DEFAULT_MINT_PORT = 8010
 DEFAULT_BWRAP = "/usr/bin/bwrap"
 DEFAULT_ENVIRONMENTS_GB = 10
@@ -102,6 +103,8 @@ class DocsSettings:
 
     reach: DocsReach = field(default_factory=DocsReach)
     authorities: Path | None = None
+    through: tuple[str, int] | None = None
+    """The installation's own way out, where this machine has no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,8 @@ class BeltSettings:
     data_dir: Path
     model: ModelSettings | None
     templates: TemplateSettings = field(default_factory=TemplateSettings)
+    transport: Mapping[str, str] = field(repr=False, default_factory=dict)
+    """Proxy and certificates for git, under git's own names."""
     registry: Mapping[str, str] = field(repr=False, default_factory=dict)
     """What the package clients' own configuration says in this environment; for prepared check environments."""
     mirror_bytes: int = MIRROR_GIGABYTES * 10**9
@@ -189,6 +194,17 @@ def model_settings(env: Mapping[str, str]) -> ModelSettings | None:
     )
 
 
+def git_transport(env: Mapping[str, str]) -> dict[str, str]:
+    """What git is told of the proxy and the certificates that every other client of this process uses."""
+    named = {
+        "https_proxy": env.get("https_proxy") or env.get("HTTPS_PROXY"),
+        "no_proxy": env.get("no_proxy") or env.get("NO_PROXY"),
+        "GIT_SSL_CAINFO": env.get("SSL_CERT_FILE"),
+        "GIT_SSL_CAPATH": env.get("SSL_CERT_DIR"),
+    }
+    return {name: value for name, value in named.items() if value}
+
+
 def docs_settings(env: Mapping[str, str]) -> DocsSettings:
     """From `COUNTERSIGN_DOCS_HOSTS` (none: no page is read), `COUNTERSIGN_DOCS_NETWORKS` for documentation on the
     operator's own network, and `COUNTERSIGN_DOCS_CA_FILE`."""
@@ -201,7 +217,7 @@ def docs_settings(env: Mapping[str, str]) -> DocsSettings:
     authorities = Path(given).expanduser().absolute() if given else None
     if authorities is not None and not authorities.is_file():
         raise SettingsWrong(name, f"{name} names no file: {authorities}.")
-    return DocsSettings(reach, authorities)
+    return DocsSettings(reach, authorities, egress_address(env))
 
 
 def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
@@ -217,6 +233,7 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         data_dir=data_dir(env),
         model=model_settings(env) if with_model else None,
         templates=template_settings(env) if with_model else TemplateSettings(),
+        transport=git_transport(env),
         registry=env if belt in (Belt.PLANNER, Belt.EXECUTOR) else {},
         mirror_bytes=(whole_number(env, "COUNTERSIGN_MIRROR_GB", MIRROR_GIGABYTES, (1, 100_000)) or 1) * 10**9,
         docs=docs_settings(env) if belt is Belt.PLANNER else DocsSettings(),

@@ -85,7 +85,7 @@ class Shop:
     @cached_property
     def mirrors(self) -> Mirrors:
         """The bare mirrors on this machine."""
-        return Mirrors(self.settings.data_dir / "mirrors")
+        return Mirrors(self.settings.data_dir / "mirrors", self.settings.transport)
 
     @cached_property
     def symbols(self) -> SymbolCache:

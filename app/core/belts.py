@@ -33,6 +33,24 @@ class EffectKind(StrEnum):
     OPEN_DRAFT = "open_draft"
 
 
+class Outside(StrEnum):
+    """Somebody outside the installation whom a process may connect to."""
+
+    GITHUB = "GitHub's API"
+    CODE = "where repositories are cloned from"
+    MODEL = "the model's API"
+    DOCUMENTATION = "the operator's documentation hosts"
+    SET_UPS = "hosts of set-up commands in the box, as the operator lists them"
+
+
+class Inside(StrEnum):
+    """A part of the installation that answers others."""
+
+    LEDGER = "ledger"
+    BELLS = "bells"
+    MINT = "mint"
+
+
 class Needs(StrEnum):
     """What the mint must find in the ledger before it cuts a token for an effect."""
 
@@ -59,6 +77,8 @@ class Reach:
     files; then the effect is not done without them."""
     model: bool = False
     box: bool = False
+    """Commands run, on a snapshot that is fetched for them."""
+    documentation: bool = False
 
 
 def _only(**permissions: Level) -> Permissions:
@@ -74,6 +94,7 @@ REACH: Mapping[EffectKind, Reach] = MappingProxyType(
             where_added=_only(statuses="read"),
             model=True,
             box=True,
+            documentation=True,
         ),
         EffectKind.EXECUTE: Reach(
             Belt.EXECUTOR, _only(metadata="read", contents="read"), needs=Needs.GRANT, model=True, box=True
@@ -97,6 +118,37 @@ REACH: Mapping[EffectKind, Reach] = MappingProxyType(
 WATCH: Reach = Reach(Belt.PUBLISHER, _only(metadata="read", issues="read"))
 """Reading issues of open runs, and the reactions on their plan comments, in one installation's repositories: no
 effect, since nothing is owed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """Whom one process connects to; nobody else is to answer it."""
+
+    inside: frozenset[Inside] = frozenset()
+    outside: frozenset[Outside] = frozenset()
+
+
+def _of_belt(belt: Belt) -> Connections:
+    reaches = [reach for reach in REACH.values() if reach.belt is belt]
+    asked = {
+        Outside.GITHUB: any(reach.permissions for reach in reaches),
+        Outside.CODE: any(reach.box for reach in reaches),
+        Outside.MODEL: any(reach.model for reach in reaches),
+        Outside.DOCUMENTATION: any(reach.documentation for reach in reaches),
+        Outside.SET_UPS: any(reach.box for reach in reaches),
+    }
+    return Connections(frozenset(Inside), frozenset(one for one, wanted in asked.items() if wanted))
+
+
+CONNECTIONS: Mapping[str, Connections] = MappingProxyType(
+    {
+        "web": Connections(frozenset({Inside.LEDGER, Inside.BELLS})),
+        "mint": Connections(frozenset({Inside.LEDGER}), frozenset({Outside.GITHUB})),
+        "beat": Connections(frozenset({Inside.BELLS})),
+        **{belt.value: _of_belt(belt) for belt in Belt},
+    }
+)
+"""The network of each process. What a run in the box reaches is narrower still: nothing, or what its plan names."""
 
 EVENTS = (
     "issues",

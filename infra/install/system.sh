@@ -40,6 +40,7 @@ is_there() {
         bubblewrap) command -v bwrap >/dev/null 2>&1 ;;
         postgresql) has_postgres ;;
         build-essential) can_compile ;;
+        iproute2) command -v ip >/dev/null 2>&1 ;;
         *-venv) can_make_environment ;;
         chromium-headless-shell) has_chromium ;;
         maven) in_the_box mvn ;;
@@ -54,6 +55,7 @@ purpose() {
         git) echo "keeping a mirror of a repository" ;;
         redis-server) echo "tests of the set-up with Redis; each test run starts its own server" ;;
         postgresql) echo "tests of the set-up with PostgreSQL; each test run starts its own server" ;;
+        iproute2) echo "tests that play the installation's networks" ;;
         build-essential) echo "tests that carry out a plan on a project in C" ;;
         npm) echo "tests that carry out a plan on a project in JavaScript" ;;
         maven) echo "tests that start Maven in the box" ;;
@@ -69,7 +71,7 @@ line_to_type() {
         echo "sudo apt-get install -y $*"
     elif command -v dnf >/dev/null 2>&1; then
         echo "sudo dnf install -y $*" |
-            sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/build-essential/gcc make/; s/chromium-headless-shell/chromium/; s/ [^ ]*-venv//'
+            sed 's/redis-server/redis/; s/postgresql/postgresql-server/; s/build-essential/gcc make/; s/iproute2/iproute/; s/chromium-headless-shell/chromium/; s/ [^ ]*-venv//'
     elif command -v pacman >/dev/null 2>&1; then
         echo "sudo pacman -S --needed $*" | sed 's/redis-server/valkey/; s/build-essential/base-devel/; s/chromium-headless-shell/chromium/; s/ [^ ]*-venv//'
     elif command -v zypper >/dev/null 2>&1; then
@@ -145,7 +147,7 @@ case ${1:-} in
     run) see_to git "$venv" bubblewrap || stop_with_line ;;
     venv) see_to "$venv" || stop_with_line ;;
     test)
-        see_to git "$venv" bubblewrap redis-server postgresql build-essential npm maven python3-pip chromium-headless-shell && exit 0
+        see_to git "$venv" bubblewrap redis-server postgresql build-essential iproute2 npm maven python3-pip chromium-headless-shell && exit 0
         in_ci && say "In CI nothing may be left out." && stop_with_line
         case " ${missing[*]} " in *" git "* | *-venv*) stop_with_line ;; esac
         say "Missing: ${missing[*]}. What needs them is left out and named at the end. To have it all:

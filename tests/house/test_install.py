@@ -13,7 +13,7 @@ from tests.house.tree import ROOT
 PLAIN_TOOLS = ("cp", "bash", "sh", "env", "dirname", "sed", "grep", "cat", "mktemp", "rm", "tail", "chmod", "true")
 APT_GET = """#!/bin/sh
 echo "apt-get $*" >>"$SYSTEM/asked"
-case $* in *install*) for name in bwrap rg git redis-server postgres gcc make npm chromium; do
+case $* in *install*) for name in bwrap rg git redis-server postgres gcc ip make npm chromium; do
     printf '#!/bin/sh\\n' >"$SYSTEM/bin/$name"; chmod +x "$SYSTEM/bin/$name"; done ;; esac
 """
 PYTHON = """#!/bin/sh
@@ -137,7 +137,7 @@ def test_sudo_is_used_only_where_it_asks_for_no_password(system: System) -> None
 
 
 def test_nothing_is_said_and_nothing_asked_when_everything_is_there(system: System) -> None:
-    for name in ("bwrap", "rg", "redis-server", "postgres", "gcc", "make", "npm", "chromium"):
+    for name in ("bwrap", "rg", "redis-server", "postgres", "gcc", "ip", "make", "npm", "chromium"):
         system.put(name)
     system.put_in_the_box("mvn", "pip")
     for what in ("run", "test"):

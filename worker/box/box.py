@@ -47,6 +47,8 @@ class BoxSettings:
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     cgroup: Path | None = None
     hard_limits: bool = False
+    through: tuple[str, int] | None = None
+    """The installation's own way out, by which install runs go where this machine has no other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +181,8 @@ class Box:
         """None for an empty list: then there is no listener inside, and so no way out."""
         if not command.hosts:
             return None
-        return Rules(command.hosts, self._settings.ports, self._settings.networks, self._settings.names)
+        ours = self._settings
+        return Rules(command.hosts, ours.ports, ours.networks, ours.names, through=ours.through)
 
     def _made(self, command: Command, handed: Handed) -> int | None:
         """The folder that an install run fills, the account's own from now on; or what one made before."""

@@ -12,7 +12,7 @@ import httpx
 
 from app.core.documentation import DocsReach
 from app.core.verdict import Refused
-from worker.docs.network import AddressRefused, CheckedNetwork, LookUp, addresses_of
+from worker.docs.network import AddressRefused, CheckedNetwork, LookUp, Through, addresses_of
 from worker.docs.page import Address, Page, address_of
 from worker.docs.text import page_of_html, page_of_text
 
@@ -45,6 +45,8 @@ class Documentation:
     authorities: Path | None = None
     look_up: LookUp = field(default=addresses_of)
     seconds: float = MOST_SECONDS
+    through: tuple[str, int] | None = None
+    """The installation's own way out, which looks up names and checks addresses in place of this process."""
 
     def read(self, url: str) -> Page | Refused:
         """The page at an address, or why it is not read."""
@@ -65,25 +67,35 @@ class Documentation:
         return Refused(f"The page redirects more than {MOST_REDIRECTS} times.")
 
     def _answer(self, address: Address, deadline: float) -> _Answer | Refused:
-        network = CheckedNetwork(self.reach, self.look_up, deadline)
         url = httpcore.URL(
             scheme=b"https", host=address.host.encode(), port=address.port, target=address.target.encode()
         )
         try:
             with (
-                httpcore.ConnectionPool(ssl_context=self._certificates, network_backend=network) as pool,
+                self._connections(deadline) as pool,
                 pool.stream("GET", url, headers=_ASKED) as response,
             ):
                 headers = {name.decode().lower(): value.decode("latin-1") for name, value in response.headers}
                 if response.status != 200:
                     return _Answer(response.status, headers)
                 return _Answer(200, headers, _bounded(response))
+        except httpcore.ProxyError:
+            return Refused(f"{address.host} is not connected to: the way out does not lead there.")
         except AddressRefused as refused:
             return Refused(f"{address.host} is not connected to: {refused}")
         except httpcore.TimeoutException:
             return Refused(f"{address.host} did not answer within {self.seconds:g} seconds.")
         except (httpcore.NetworkError, httpcore.ProtocolError, ssl.SSLError) as error:
             return Refused(f"{address.host} could not be read: {_reason(error)}.")
+
+    def _connections(self, deadline: float) -> httpcore.ConnectionPool:
+        if self.through is None:
+            network = CheckedNetwork(self.reach, self.look_up, deadline)
+            return httpcore.ConnectionPool(ssl_context=self._certificates, network_backend=network)
+        proxy = httpcore.URL(scheme=b"http", host=self.through[0].encode(), port=self.through[1], target=b"/")
+        return httpcore.HTTPProxy(
+            proxy, ssl_context=self._certificates, network_backend=Through(self.through, deadline)
+        )
 
     def _page(self, address: Address, answer: _Answer) -> Page | Refused:
         if answer.status != 200:

@@ -71,6 +71,33 @@ class CheckedNetwork(httpcore.NetworkBackend):
         raise AddressRefused("A socket of this machine is not a documentation host.")
 
 
+class Through(httpcore.NetworkBackend):
+    """Connects to the installation's own way out and nowhere else; that checks addresses, and the names inside TLS."""
+
+    def __init__(self, through: tuple[str, int], deadline: float) -> None:
+        self._through = through
+        self._deadline = deadline
+        self._plain = httpcore.SyncBackend()
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[Any] | None = None,
+    ) -> httpcore.NetworkStream:
+        """A stream to the way out."""
+        if (host, port) != self._through:
+            raise AddressRefused("Only the way out is connected to.")
+        stream = self._plain.connect_tcp(host, port, left(self._deadline), local_address, socket_options)
+        return TimedStream(stream, self._deadline)
+
+    def connect_unix_socket(self, *_: object, **__: object) -> httpcore.NetworkStream:
+        """Nothing on this machine is a documentation host."""
+        raise AddressRefused("A socket of this machine is not a documentation host.")
+
+
 class TimedStream(httpcore.NetworkStream):
     """A connection that ends at its deadline, however slowly bytes drip in."""
 

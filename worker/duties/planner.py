@@ -156,7 +156,7 @@ def _groups(task: planner.Task, room: _Room, snapshot: Snapshot, grounds: _Groun
     )
     looking_up = LookUps(lambda: reading(shop, room.claim), task.read.base_commit)
     docs = shop.settings.docs
-    pages = Documentation(docs.reach.within(room.policy.documentation), docs.authorities)
+    pages = Documentation(docs.reach.within(room.policy.documentation), docs.authorities, through=docs.through)
     groups: tuple[ToolGroup, ...] = (looking_up, DocsTool(pages), Reproducing(workplace))
     chromium = chromium_here()
     if chromium is None or not has_pages(snapshot):

@@ -79,6 +79,7 @@ def box_settings(shop: Shop, hosts: Iterable[str] = ()) -> BoxSettings:
         names=settings.box.names,
         cgroup=settings.box.cgroup,
         hard_limits=settings.box.hard_limits,
+        through=settings.box.through,
     )
 
 

@@ -145,7 +145,7 @@ def _read(response: httpx.Response, call: Call) -> tuple[Call, Answer]:
 
 def _outcome_of(problem: Exception, call: Call) -> Outcome:
     """A write that never had a connection was not done; one that was being sent may have been."""
-    never_sent = isinstance(problem, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout))
+    never_sent = isinstance(problem, (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.ProxyError))
     return Outcome.MAYBE_DONE if call.writes and not never_sent else Outcome.NOT_DONE
 
 

@@ -8,6 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from worker.settings import DEFAULT_MODEL_API
+
 if TYPE_CHECKING:
     import anthropic
 
@@ -44,7 +46,7 @@ class Line:
 
         return anthropic.Anthropic(
             api_key=api_key,
-            base_url=base_url or "https://api.anthropic.com",
+            base_url=base_url or DEFAULT_MODEL_API,
             max_retries=0,
             # Spans are the ledger's; the SDK would add its own to them.
             open_telemetry=False,

@@ -23,7 +23,17 @@ from worker.box.box import Box, BoxSettings, BoxUnavailable, Command, Ended, Pro
 from worker.box.egress.addresses import NoAddress, checked_addresses, why_not
 from worker.box.egress.client_hello import NeedMore, NotTls, wanted_name
 from worker.box.egress.proxy import Proxy
-from worker.box.egress.rules import Caps, Host, NotAHost, Reached, Rules, read_host, read_networks
+from worker.box.egress.rules import (
+    NOT_LISTED,
+    NOT_REACHED,
+    Caps,
+    Host,
+    NotAHost,
+    Reached,
+    Rules,
+    read_host,
+    read_networks,
+)
 from worker.box.orphans import end_orphans
 
 LOOPBACK = read_networks(["127.0.0.1/32"])
@@ -45,7 +55,8 @@ class Door:
         resolves = more.pop("resolves", {NAME: ["127.0.0.1"]})
         hosts = more.pop("hosts", frozenset({Host(NAME, registry.port)}))
         networks = more.pop("networks", LOOPBACK)
-        rules = Rules(hosts, frozenset({registry.port, 443}), networks, caps=caps)  # type: ignore[arg-type]
+        through = more.pop("through", None)
+        rules = Rules(hosts, frozenset({registry.port, 443}), networks, {}, caps, through)  # type: ignore[arg-type]
         self.told: dict[int, Reached] = {}
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
 
@@ -141,6 +152,21 @@ def test_the_listed_host_is_reached_and_both_directions_are_counted(door: Callab
     one = way.last()
     assert (one.target, one.refused) == (f"{NAME}:{way.registry.port}", "")
     assert 200 < one.up_bytes < 5_000 and one.down_bytes > len("the package")
+
+
+def test_where_there_is_another_way_out_it_is_taken_and_has_its_own_word(door: Callable[..., Door]) -> None:
+    further = door()
+    way = door(through=further.listener.getsockname(), resolves={}, networks=())
+    context = ssl.create_default_context(cafile=str(way.registry.certificate))
+    with context.wrap_socket(way.connects(), server_hostname=NAME) as talk:
+        talk.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert rest_of(talk).endswith(b"the package")  # type: ignore[arg-type]
+    assert further.last().refused == ""
+    strict = door(hosts=frozenset({Host("evil.test")}))
+    way = door(through=strict.listener.getsockname(), resolves={}, networks=())
+    with suppress(OSError), context.wrap_socket(way.connects(), server_hostname=NAME):
+        raise AssertionError("the next one does not list it")
+    assert (way.last().refused, strict.last().refused) == (NOT_REACHED, NOT_LISTED)
 
 
 # -- the forms of sandbox 5.7, each refused and told -----------------------------------------------------------------
@@ -383,8 +409,9 @@ def test_what_is_not_the_full_name_of_a_host_cannot_be_listed(text: str) -> None
 
 def test_rules_reach_the_process_as_they_are() -> None:
     rules = Rules(
-        frozenset({Host("a.test"), Host("b.test", 8443)}), frozenset({443, 8443}), LOOPBACK, {"a.test": ("1",)}
-    )
+        frozenset({Host("a.test"), Host("b.test", 8443)}), frozenset({443, 8443}), LOOPBACK, {"a.test": ("1",)},
+        through=("way.test", 3128),
+    )  # fmt: skip
     assert Rules.from_json(rules.to_json()) == rules
     assert rules.allows(Host("b.test", 8443)) and not rules.allows(Host("b.test"))
     assert not Rules(frozenset({Host("a.test", 22)})).allows(Host("a.test", 22)), "a port needs the operator's word"

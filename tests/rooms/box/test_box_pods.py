@@ -23,7 +23,7 @@ from worker.box_terms import Cluster, box_terms
 from worker.up import HOLDS
 
 EVERYBODYS = ("COUNTERSIGN_DATA_DIR", "COUNTERSIGN_MINT", "COUNTERSIGN_MINT_CREDENTIAL")
-MANIFESTS = Path(__file__).parents[3] / "infra" / "kubernetes"
+MANIFESTS = Path(__file__).parents[3] / "infra" / "kubernetes" / "base"
 CLUSTER = Cluster("https://api.test", "countersign-box", "box:1", "kata", "countersign-trees", Path("/trees"))
 
 
@@ -81,24 +81,31 @@ def test_words_of_a_command_are_arguments_and_its_variables_cannot_change_the_fi
     ]
 
 
-def test_the_manifests_of_the_installation_fit_what_runs_ask_for() -> None:
-    kinds = {one["kind"]: one for one in yaml.safe_load_all((MANIFESTS / "box.yaml").read_text())}
-    policy = kinds["NetworkPolicy"]["spec"]
-    assert policy["podSelector"]["matchLabels"] == job(Command(("true",), 1, Profile.READ))["metadata"]["labels"]
-    assert policy["policyTypes"] == ["Ingress", "Egress"] and not {"ingress", "egress"} & policy.keys()
-    assert {LABEL} == policy["podSelector"]["matchLabels"].keys()
+@pytest.mark.parametrize("belt", ["planner", "executor"])
+def test_the_manifests_of_the_installation_fit_what_runs_ask_for(belt: str) -> None:
+    listed = yaml.safe_load_all((MANIFESTS / "box.yaml").read_text())
+    kinds = {one["kind"]: one for one in listed if one["metadata"]["namespace"] == f"countersign-{belt}"}
+    policies = list(yaml.safe_load_all((MANIFESTS / "network.yaml").read_text()))
+    labels = job(Command(("true",), 1, Profile.READ))["metadata"]["labels"]
+    about = [
+        one["spec"] for one in policies if one["metadata"]["namespace"] == f"countersign-{belt}"
+        and one["spec"]["podSelector"].get("matchLabels", {}).items() <= labels.items()
+    ]  # fmt: skip
+    assert about == [{"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}]
     allowed = {(one["resources"][0], verb) for one in kinds["Role"]["rules"] for verb in one["verbs"]}
     assert allowed == {("jobs", "create"), ("jobs", "delete"), ("pods", "list"), ("pods/log", "get")}
     assert {name for name in vars(Talk) if not name.startswith("_")} == {"make", "remove", "pod", "output"}
     assert kinds["PersistentVolumeClaim"]["metadata"]["name"] == CLUSTER.claim
 
 
-def test_the_belt_of_the_installation_is_told_what_it_may_hold_and_mounts_the_volume() -> None:
-    kinds = {one["kind"]: one for one in yaml.safe_load_all((MANIFESTS / "belts.yaml").read_text())}
+@pytest.mark.parametrize("belt", ["planner", "executor"])
+def test_the_belt_of_the_installation_is_told_what_it_may_hold_and_mounts_the_volume(belt: str) -> None:
+    kinds = {one["kind"]: one for one in yaml.safe_load_all((MANIFESTS / f"{belt}.yaml").read_text())}
     pod = kinds["Deployment"]["spec"]["template"]
     (container,) = pod["spec"]["containers"]
-    told = {one["name"]: one["value"] for one in container["env"]}
-    assert told.keys() | kinds["Secret"]["stringData"].keys() <= {*HOLDS["executor"], *EVERYBODYS}
+    told = {one["name"].removesuffix("_FILE"): one.get("value", "") for one in container["env"]}
+    assert told.keys() <= {*HOLDS[belt], *EVERYBODYS}
+    assert told["COUNTERSIGN_PODS_NAMESPACE"] == kinds["Deployment"]["metadata"]["namespace"]
     assert told["COUNTERSIGN_BOX"] == "pods" and set(SAID) <= told.keys()
     assert told["COUNTERSIGN_PODS_VOLUME"] in {one["mountPath"] for one in container["volumeMounts"]}
     assert LABEL not in pod["metadata"]["labels"], "the policy for runs would cut the belt off"

@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from worker.box.egress.addresses import NoAddress, Resolve, checked_addresses, system_resolve
 from worker.box.egress.client_hello import LONGEST, NeedMore, NotTls, wanted_name
@@ -71,7 +70,7 @@ class Proxy:
             target = str(host)
             if not self._rules.allows(host):
                 raise _Refused(NOT_LISTED)
-            addresses = self._addresses(host)
+            addresses = () if self._rules.through else self._addresses(host)
             client.sendall(_ESTABLISHED)
             hello = _read_hello(client, host, self._rules)
         except _Refused as refused:
@@ -82,7 +81,10 @@ class Proxy:
         except OSError:
             return Reached(target, "the other side went away before it had said what it wants")
         self._tell(number, Reached(target, ""))
-        return self._carry(client, hello, addresses, Reached(target, ""))
+        server = self._further(host, self._rules.through) if self._rules.through else self._dialled(host, addresses)
+        if server is None:
+            return Reached(target, NOT_REACHED)
+        return self._carry(client, server, hello, Reached(target, ""))
 
     def _addresses(self, host: Host) -> tuple[str, ...]:
         try:
@@ -93,15 +95,28 @@ class Proxy:
     def _look_up(self, name: str, port: int) -> Sequence[str]:
         return self._rules.names.get(name) or self._resolve(name, port)
 
-    def _carry(self, client: socket.socket, hello: bytes, addresses: tuple[str, ...], reached: Reached) -> Reached:
-        port = int(reached.target.rpartition(":")[2])
-        server = None
+    def _dialled(self, host: Host, addresses: tuple[str, ...]) -> socket.socket | None:
         for address in addresses:
             with suppress(OSError):
-                server = socket.create_connection((address, port), self._rules.caps.dial_seconds)
-                break
-        if server is None:
-            return replace(reached, refused=NOT_REACHED)
+                return socket.create_connection((address, host.port), self._rules.caps.dial_seconds)
+        return None
+
+    def _further(self, host: Host, through: tuple[str, int]) -> socket.socket | None:
+        """A line to the host by way of the next proxy, which looks at it by its own rules."""
+        try:
+            server = socket.create_connection(through, self._rules.caps.dial_seconds)
+        except OSError:
+            return None
+        try:
+            server.sendall(f"CONNECT {host} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode("ascii"))
+            if _read_head(server, self._rules).startswith((b"HTTP/1.1 200 ", b"HTTP/1.0 200 ")):
+                return server
+        except (OSError, _Refused):
+            pass
+        server.close()
+        return None
+
+    def _carry(self, client: socket.socket, server: socket.socket, hello: bytes, reached: Reached) -> Reached:
         with server:
             passage = _Passage(client, server, self._rules.caps.idle_seconds, self._take)
             try:

@@ -65,7 +65,8 @@ class Caps:
 @dataclass(frozen=True, slots=True)
 class Rules:
     """`ports`, `networks` and `names` are the operator's word: what else than 443 may be reached, reserved ranges that
-    may be dialled, and addresses of hosts that no resolver knows.
+    may be dialled, and addresses of hosts that no resolver knows. `through` is another such proxy, by which hosts are
+    reached instead of being resolved and dialled here.
     """
 
     hosts: frozenset[Host]
@@ -73,6 +74,7 @@ class Rules:
     networks: tuple[Network, ...] = ()
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     caps: Caps = field(default_factory=Caps)
+    through: tuple[str, int] | None = None
 
     def allows(self, host: Host) -> bool:
         """Whether exactly this host and port is listed, and the port is one that may be."""
@@ -83,7 +85,7 @@ class Rules:
         hosts = sorted([host.name, host.port] for host in self.hosts)
         networks = [str(network) for network in self.networks]
         said = {"hosts": hosts, "ports": sorted(self.ports), "networks": networks, "names": dict(self.names)}
-        return json.dumps({**said, "caps": asdict(self.caps)})
+        return json.dumps({**said, "caps": asdict(self.caps), "through": self.through})
 
     @classmethod
     def from_json(cls, text: str) -> "Rules":
@@ -95,6 +97,7 @@ class Rules:
             networks=read_networks(said["networks"]),
             names={name: tuple(addresses) for name, addresses in said["names"].items()},
             caps=Caps(**said["caps"]),
+            through=(str(said["through"][0]), int(said["through"][1])) if said["through"] else None,
         )
 
 
