@@ -6,7 +6,8 @@ set -eu
 secrets=${SECRETS:-/secrets}
 roles=${ROLES:-/roles/roles.sql}
 PGPASSWORD=$(cat "$secrets/PASSWORD")
-export PGPASSWORD
+PGOPTIONS="-c client_min_messages=warning"
+export PGPASSWORD PGOPTIONS
 
 psql --quiet --no-psqlrc --set ON_ERROR_STOP=1 --file "$roles"
 for file in "$secrets"/accounts/*; do

@@ -156,7 +156,7 @@ def test_a_failed_installation_shows_what_the_package_manager_said(system: Syste
 
 def test_a_package_that_the_system_does_not_know_keeps_no_other_away(system: System) -> None:
     as_root(system)
-    for name in ("bwrap", "redis-server", "postgres", "make", "gcc"):
+    for name in ("bwrap", "redis-server", "postgres", "make", "gcc", "ip"):
         system.put(name)
     system.put_in_the_box("mvn", "pip")
     asked = 'echo "apt-get $*" >>"$SYSTEM/asked"'
@@ -177,7 +177,7 @@ def test_for_tests_a_missing_package_is_named_and_the_rest_goes_on(system: Syste
 
 
 def test_a_compiler_that_finds_no_headers_is_not_there(system: System) -> None:
-    for name in ("bwrap", "redis-server", "postgres", "make", "npm", "chromium"):
+    for name in ("bwrap", "redis-server", "postgres", "make", "ip", "npm", "chromium"):
         system.put(name)
     system.put_in_the_box("mvn", "pip")
     system.put("gcc", "#!/bin/sh\necho 'stdio.h: No such file or directory' >&2\nexit 1\n")
@@ -194,7 +194,7 @@ def test_for_tests_in_ci_a_missing_package_stops_it(system: System) -> None:
 
 
 def test_a_pip_that_the_box_does_not_see_is_not_there(system: System) -> None:
-    for name in ("bwrap", "redis-server", "postgres", "make", "gcc", "npm", "chromium", "pip"):
+    for name in ("bwrap", "redis-server", "postgres", "make", "gcc", "ip", "npm", "chromium", "pip"):
         system.put(name)
     system.put_in_the_box("mvn")
     done = system.see_to("test")
