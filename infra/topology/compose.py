@@ -21,6 +21,7 @@ from infra.topology.parts import (
     WAYS_OUT,
     WEB_PORT,
     Part,
+    asked,
     lines,
     told,
 )
@@ -105,7 +106,7 @@ def _ours(part: Part) -> Json:
         "image": f"countersign-{target}",
         "command": list(part.words),
         **_sealed(part.memory_mib, part.cpus, f"{UID}:{UID}"),
-        "environment": {**told(part), **needed, **{name: f"${{{name}:-}}" for name in part.asked}},
+        "environment": {**told(part), **needed, **{name: f"${{{name}:-}}" for name in asked(part)}},
     }
     if part.secrets:
         service["secrets"] = [_given(part.name, name) for name in part.secrets]

@@ -19,6 +19,7 @@ from infra.topology.parts import (
     WAYS_OUT,
     WEB_PORT,
     Part,
+    asked,
     egress_of,
     lines,
     told,
@@ -87,8 +88,8 @@ def _environment(part: Part) -> list[Json]:
         fixed |= {"COUNTERSIGN_MINT": f"mint.{HOME}:{MINT_PORT}", "HTTPS_PROXY": f"http://{way}"}
         fixed |= {"COUNTERSIGN_EGRESS": way, "COUNTERSIGN_BOX": "pods", "COUNTERSIGN_PODS_VOLUME": "/trees"}
         fixed |= {"COUNTERSIGN_PODS_NAMESPACE": space_of(part.name), "COUNTERSIGN_PODS_CLAIM": CLAIM}
-    asked = [*part.asked, *part.needed]
-    asked += ["COUNTERSIGN_PODS_IMAGE", "COUNTERSIGN_PODS_RUNTIME_CLASS"] if part.name in BOX_BELTS else []
+    said = [*asked(part), *part.needed]
+    said += ["COUNTERSIGN_PODS_IMAGE", "COUNTERSIGN_PODS_RUNTIME_CLASS"] if part.name in BOX_BELTS else []
     needed = {*part.needed, "COUNTERSIGN_PODS_IMAGE", "COUNTERSIGN_PODS_RUNTIME_CLASS"}
     given = [
         {
@@ -97,7 +98,7 @@ def _environment(part: Part) -> list[Json]:
                 "configMapKeyRef": {"name": "countersign", "key": name} | ({} if name in needed else {"optional": True})
             },
         }
-        for name in asked
+        for name in said
     ]
     return [*({"name": name, "value": value} for name, value in fixed.items()), *given]
 

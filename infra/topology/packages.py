@@ -101,9 +101,8 @@ def _imports(module: str) -> Iterator[str]:
     tree = ast.parse(path.read_text())
     nodes: Iterable[ast.AST] = _walked(tree)
     if colon:
-        functions = [one for one in tree.body if isinstance(one, ast.FunctionDef)]
         above = [one for one in tree.body if not isinstance(one, ast.FunctionDef | ast.ClassDef)]
-        nodes = [node for one in (*above, *(f for f in functions if f.name == function)) for node in _walked(one)]
+        nodes = [node for one in (*above, *_called(tree, function)) for node in _walked(one)]
     for node in nodes:
         if isinstance(node, ast.Import):
             yield from (item.name for item in node.names)
@@ -111,6 +110,18 @@ def _imports(module: str) -> Iterator[str]:
             yield from (f"{node.module}.{item.name}" for item in node.names)
     if path.parent.name == "ledger" and path.stem == "migrating":
         yield "app.ledger.migrations.env"
+
+
+def _called(tree: ast.Module, name: str) -> list[ast.FunctionDef]:
+    """The function, and those of the same module that it names, however far."""
+    functions = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+    waiting, found = [name] if name else [], dict[str, ast.FunctionDef]()
+    while waiting:
+        one = waiting.pop()
+        if one in functions and one not in found:
+            found[one] = functions[one]
+            waiting += [node.id for node in ast.walk(functions[one]) if isinstance(node, ast.Name)]
+    return list(found.values())
 
 
 def _walked(tree: ast.AST) -> Iterator[ast.AST]:

@@ -124,3 +124,8 @@ def told(part: Part) -> dict[str, str]:
     if "GITHUB_PRIVATE_KEY" in part.secrets:
         files["GITHUB_PRIVATE_KEY_PATH"] = f"{SECRETS}/GITHUB_PRIVATE_KEY"
     return {**part.fixed, **files}
+
+
+def asked(part: Part) -> tuple[str, ...]:
+    """The settings that the operator may give it, and in which form everybody's log is written."""
+    return (*part.asked, "COUNTERSIGN_LOGS")

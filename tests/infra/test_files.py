@@ -95,7 +95,8 @@ def test_each_process_is_given_what_it_may_hold_and_its_secrets_by_reference_alo
         if name not in HOLDS:
             continue
         told = {key.removesuffix("_FILE") for key in service["environment"]}
-        more = {one for one in told if one.startswith("COUNTERSIGN_MINT")} | {"COUNTERSIGN_DATA_DIR"}
+        more = {one for one in told if one.startswith("COUNTERSIGN_MINT")}
+        more |= {"COUNTERSIGN_DATA_DIR", "COUNTERSIGN_LOGS"}
         assert told <= {*HOLDS[name], *more}, name
         assert not secret & service["environment"].keys(), name
         given = {one["target"].removeprefix(f"{SECRETS}/") for one in service["secrets"]}

@@ -22,7 +22,7 @@ from worker.box.setting_up import SetUp, set_up
 from worker.box_terms import Cluster, box_terms
 from worker.up import HOLDS
 
-EVERYBODYS = ("COUNTERSIGN_DATA_DIR", "COUNTERSIGN_MINT", "COUNTERSIGN_MINT_CREDENTIAL")
+EVERYBODYS = ("COUNTERSIGN_DATA_DIR", "COUNTERSIGN_LOGS", "COUNTERSIGN_MINT", "COUNTERSIGN_MINT_CREDENTIAL")
 MANIFESTS = Path(__file__).parents[3] / "infra" / "kubernetes" / "base"
 CLUSTER = Cluster("https://api.test", "countersign-box", "box:1", "kata", "countersign-trees", Path("/trees"))
 
