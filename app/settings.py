@@ -18,6 +18,7 @@ from app.core.bounds import NO_BOUNDS, Bounds, parse_bounds
 from app.core.choice import VersionRules, read_rules
 from app.core.days import DayCaps
 from app.core.verdict import Refused
+from app.handed import HandedWrong, with_files
 from app.registration import NotPrivate, kept
 
 DEFAULT_LABEL = "countersign"
@@ -52,41 +53,12 @@ class SettingsMissing(SettingsWrong):
         super().__init__(name, f"{name} is not set. {purpose}")
 
 
-FROM_FILES = (
-    "DATABASE_URL",
-    "CELERY_BROKER_URL",
-    MODEL_KEY,
-    *WEB_KEYS,
-    "COUNTERSIGN_MINT_CREDENTIAL",
-    "COUNTERSIGN_MINT_CREDENTIAL_PLANNER",
-    "COUNTERSIGN_MINT_CREDENTIAL_EXECUTOR",
-    "COUNTERSIGN_MINT_CREDENTIAL_PUBLISHER",
-)
-"""What may also be given as a file's path, in a variable of this name with `_FILE` behind it."""
-
-
 def environment() -> Mapping[str, str]:
     """A copy of the environment of this process, with what it names files for. Raises `SettingsWrong`."""
-    return with_files(dict(os.environ))
-
-
-def with_files(env: Mapping[str, str]) -> Mapping[str, str]:
-    """The same, and for each `NAME_FILE` of `FROM_FILES` the content of that file as `NAME`, without the line end."""
-    found = dict(env)
-    for name in FROM_FILES:
-        path = found.pop(f"{name}_FILE", "").strip()
-        if not path:
-            continue
-        if found.get(name, "").strip():
-            raise SettingsWrong(name, f"Both {name} and {name}_FILE are set; unset one of them.")
-        try:
-            found[name] = Path(path).expanduser().read_text("utf-8").removesuffix("\n")
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or "it is no text"
-            raise SettingsWrong(name, f"The file that {name}_FILE names cannot be read: {reason}.") from None
-        if not found[name].strip():
-            raise SettingsWrong(name, f"The file that {name}_FILE names is empty.")
-    return found
+    try:
+        return with_files(dict(os.environ))
+    except HandedWrong as wrong:
+        raise SettingsWrong(wrong.name, str(wrong)) from None
 
 
 def secrets_of(env: Mapping[str, str]) -> tuple[str, ...]:

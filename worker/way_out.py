@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from app.core.belts import CONNECTIONS, Outside
-from app.settings import APP_KEYS, FROM_FILES, MODEL_KEY, SettingsWrong, refuse_strangers
+from app.handed import FROM_FILES
+from app.settings import APP_KEYS, MODEL_KEY, SettingsWrong, refuse_strangers
 from worker.box.egress.proxy import Proxy
 from worker.box.egress.rules import TLS_PORT, Caps, Host, NotAHost, Reached, Rules, read_host
 from worker.box_terms import listed, read_names, read_reserved

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from app.settings import SettingsWrong, environment, with_files
+from app.handed import HandedWrong, with_files
+from app.settings import SettingsWrong, environment
 from infra.scripted_model.server import ScriptedModel
 from infra.twin.twin import Twin
 from tests.fakes.greeting import FILES, SCRIPT
@@ -79,11 +80,11 @@ def test_a_secret_may_be_a_file_and_nothing_of_it_is_taken_for_granted(tmp_path:
         {"DATABASE_URL_FILE": str(tmp_path / "none")},
         {"DATABASE_URL_FILE": str(tmp_path)},
     ):
-        with pytest.raises(SettingsWrong, match="DATABASE_URL") as said:
+        with pytest.raises(HandedWrong, match="DATABASE_URL") as said:
             with_files(wrong)
         assert "word" not in str(said.value)
     file.write_text(" \n")
-    with pytest.raises(SettingsWrong, match="is empty"):
+    with pytest.raises(HandedWrong, match="is empty"):
         with_files({"ANTHROPIC_API_KEY_FILE": str(file)})
 
 
