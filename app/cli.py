@@ -74,6 +74,10 @@ def _parser() -> argparse.ArgumentParser:
     migrate = commands.add_parser("migrate", help="bring the ledger to this version")
     migrate.set_defaults(do=_migrate)
     add_telling(commands)
+    forward = commands.add_parser("forward", help="for development only: deliveries from an SSE channel such as smee's")
+    forward.add_argument("channel")
+    forward.add_argument("--to", default="", help="the receiver's address; the one on this machine by default")
+    forward.set_defaults(do=_forward)
     link = commands.add_parser("link", help="a one-time link to the pages, for who sits at this machine")
     link.set_defaults(do=_link)
     add_upkeep(commands)
@@ -110,6 +114,17 @@ def _migrate(asked: argparse.Namespace) -> int:
         made_data_dir(env)
     migrate(ledger_settings(env).url)
     _out("The ledger is at this version.")
+    return 0
+
+
+def _forward(asked: argparse.Namespace) -> int:
+    from app.forwarding import forward, say
+    from app.settings import local_url
+
+    try:
+        forward(asked.channel, asked.to or f"{local_url(environment())}/webhooks/github", say)
+    except KeyboardInterrupt:
+        return 0
     return 0
 
 

@@ -28,6 +28,7 @@ DEFAULT_SWEEP_SECONDS = 10.0
 
 APP_KEYS = ("GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH")
 MODEL_KEY = "ANTHROPIC_API_KEY"
+PULL_SECRET = "COUNTERSIGN_PULL_SECRET"  # noqa: S105 (a name)
 DAY_USD = "COUNTERSIGN_DAY_USD"
 REPOSITORY_DAY_USD = "COUNTERSIGN_REPOSITORY_DAY_USD"
 WEB_KEYS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "COUNTERSIGN_PAGES_PASSWORD", "GITHUB_CLIENT_SECRET")
@@ -316,7 +317,8 @@ def web_settings(env: Mapping[str, str]) -> WebSettings:
         "Without the App's webhook secret no delivery could be told from a forgery, so the web process does not start.",
     )
     old = env.get("GITHUB_WEBHOOK_SECRET_OLD", "")
-    secrets = (secret, old) if old.strip() else (secret,)
+    # The last is the mint's, where it fetches what nobody can deliver.
+    secrets = (secret, *(one for one in (old, env.get(PULL_SECRET, "")) if one.strip()))
     return WebSettings(
         ledger=ledger_settings(env),
         queue=queue_settings(env),

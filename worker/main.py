@@ -171,6 +171,7 @@ def run_mint() -> int:
     from worker.github.key import private_key_of
     from worker.mint.catching_up import CatchingUp
     from worker.mint.mint import Mint, Site
+    from worker.mint.pulling import Pulling, Receiver
     from worker.mint.serve import MintServer
 
     settings = mint_settings(environment())
@@ -186,6 +187,8 @@ def run_mint() -> int:
         _begin_to_answer(server, settings)
         over = threading.Event()
         catching_up = CatchingUp(ledger, identity, github.api_url)
+        if settings.pull is not None:
+            catching_up = Pulling(ledger, identity, github.api_url).to(Receiver(*settings.pull))
         looking = threading.Thread(target=catching_up.go_on, args=(over,), name="catching up", daemon=True)
         looking.start()
         server.run_until_stopped()

@@ -20,6 +20,7 @@ from app.settings import (
     DEFAULT_API,
     LOOPBACK,
     MODEL_KEY,
+    PULL_SECRET,
     WEB_KEYS,
     LedgerSettings,
     QueueSettings,
@@ -30,6 +31,7 @@ from app.settings import (
     data_dir,
     days_settings,
     ledger_settings,
+    local_url,
     queue_settings,
     refuse_strangers,
     require,
@@ -164,6 +166,8 @@ class MintSettings:
     listen: tuple[str, int] | None = None
     credentials: Mapping[Belt, str] = field(repr=False, default_factory=dict)
     bounds: Bounds = NO_BOUNDS
+    pull: tuple[str, str] | None = field(repr=False, default=None)
+    """Address and secret of the receiver to which fetched deliveries go; None where GitHub reaches it itself."""
 
 
 def github_settings(env: Mapping[str, str]) -> GitHubSettings:
@@ -289,7 +293,16 @@ def mint_settings(env: Mapping[str, str]) -> MintSettings:
         listen=listen,
         credentials=credentials,
         bounds=bounds_settings(env),
+        pull=_pull(env),
     )
+
+
+def _pull(env: Mapping[str, str]) -> tuple[str, str] | None:
+    secret = env.get(PULL_SECRET, "").strip()
+    if secret and len(secret) < SHORTEST_CREDENTIAL:
+        raise SettingsWrong(PULL_SECRET, f"{PULL_SECRET} is shorter than {SHORTEST_CREDENTIAL} characters.")
+    to = env.get("COUNTERSIGN_PULL_TO", "").strip() or f"{local_url(env)}/webhooks/github"
+    return (to, secret) if secret else None
 
 
 def registrar_line(env: Mapping[str, str]) -> int:

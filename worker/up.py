@@ -1,6 +1,7 @@
 """Everything on one machine: each part its own process, with only the environment that it may hold."""
 
 import logging
+import secrets
 import signal
 import socket
 import sys
@@ -14,14 +15,18 @@ from types import FrameType
 
 from app.core.belts import Belt
 from app.ledger import migrate
+from app.registration import kept
 from app.settings import (
     DAY_USD,
     MODEL_KEY,
+    PULL_SECRET,
     REPOSITORY_DAY_USD,
+    SettingsWrong,
     data_dir,
     ledger_url,
     local_url,
     made_data_dir,
+    public_url,
     web_settings,
 )
 from app.web.links import new_link
@@ -70,6 +75,7 @@ _BOX = (
 )
 _BOUNDS = ("COUNTERSIGN_BOUNDS",)
 _BELT = (*_LEDGER, *_QUEUE, *GITHUB, "COUNTERSIGN_LEASE_SECONDS", "COUNTERSIGN_WATCH_SECONDS")
+_PULL = (PULL_SECRET, "COUNTERSIGN_PULL_TO", "HOST", "PORT")
 _MIRRORS = ("COUNTERSIGN_MIRROR_GB",)
 
 HOLDS: Mapping[str, tuple[str, ...]] = {
@@ -83,12 +89,13 @@ HOLDS: Mapping[str, tuple[str, ...]] = {
         "COUNTERSIGN_BOT_ID",
         "COUNTERSIGN_PAGES_PASSWORD",
         "COUNTERSIGN_URL",
+        PULL_SECRET,
         "GITHUB_CLIENT_ID",
         "GITHUB_CLIENT_SECRET",
         "HOST",
         "PORT",
     ),
-    "mint": (*_LEDGER, *GITHUB, *_BOUNDS, "GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH"),
+    "mint": (*_LEDGER, *GITHUB, *_BOUNDS, *_PULL, "GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH"),
     "planner": (*_BELT, *_MIRRORS, *_MODELS, *_TEMPLATES, *_DOCS, *_BOX),
     "executor": (*_BELT, *_MIRRORS, *_MODELS, *_TEMPLATES, *_BOX),
     "publisher": (*_BELT, *_BOUNDS),
@@ -245,7 +252,7 @@ def up(env: Mapping[str, str]) -> int:
         if not set_up(env, _say, stopping.wait):
             return 0
         tell_what_is_next(env)
-    household = Household(env)
+    household = Household(with_pull(env))
     try:
         household.start()
         web = web_settings(held_by("web", env))
@@ -256,6 +263,17 @@ def up(env: Mapping[str, str]) -> int:
     finally:
         household.stop()
     return 0
+
+
+def with_pull(env: Mapping[str, str]) -> Mapping[str, str]:
+    """The environment; with a secret of mint and receiver, made for this start, where deliveries are to be fetched:
+    `COUNTERSIGN_PULL=yes`, or set-up found no address where GitHub could deliver and there still is none."""
+    wanted = env.get("COUNTERSIGN_PULL", "").strip().lower()
+    if not wanted and not env.get("GITHUB_APP_ID", "").strip() and not public_url(env):
+        wanted = kept(data_dir(env), "COUNTERSIGN_PULL") or ""
+    if wanted not in ("", "yes", "no"):
+        raise SettingsWrong("COUNTERSIGN_PULL", "COUNTERSIGN_PULL is yes or no.")
+    return {PULL_SECRET: secrets.token_hex(24), **env} if wanted == "yes" else env
 
 
 def _say(words: str) -> None:

@@ -68,6 +68,27 @@ class LogPage(Struct, frozen=True):
     following: str
 
 
+class Fetched(Struct, frozen=True):
+    """A delivery out of the log, with the payload that was to be delivered."""
+
+    guid: str
+    event: str
+    payload: Any
+
+    def __repr__(self) -> str:
+        return f"Fetched({self.event}, {self.guid})"
+
+
+class _Told(Struct):
+    payload: Any
+
+
+class _FetchedAnswer(Struct):
+    guid: str
+    event: str
+    request: _Told
+
+
 class _AttemptAnswer(Struct):
     """Redeliveries keep the `guid` and have an `id` of their own (github-facts 19)."""
 
@@ -220,6 +241,11 @@ class AppIdentity:
         answers = decode(tuple[_AttemptAnswer, ...], told, Call("GET", path))
         attempts = (Attempt(a.id, a.guid, a.delivered_at, a.event, a.action or "", a.status) for a in answers)
         return LogPage(tuple(attempts), after or "")
+
+    def delivery(self, delivery_id: int) -> Fetched:
+        """One attempt with its payload, whether it was received or not (github-facts 22)."""
+        told = self._one(_FetchedAnswer, f"/app/hook/deliveries/{delivery_id}")
+        return Fetched(told.guid, told.event, told.request.payload)
 
     def redeliver(self, delivery_id: int) -> None:
         """GitHub will send that delivery once more, with the same GUID."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from app.core.missed import ROUND, kept_for, tidings
 from app.ledger.errors import LedgerError
-from app.ledger.outcomes import Turn
+from app.ledger.outcomes import MissedView, Turn
 from app.ledger.store import Ledger
 from worker.github.app import AppIdentity
 from worker.github.errors import Broken, GitHubError, Gone, Invalid, NotFound, RateLimited, Unreachable
@@ -73,6 +73,9 @@ class CatchingUp:
     """Looks at the log and asks for what is missing, in bounded rounds; what it has seen and asked for is in the
     ledger, so that any mint goes on where another one ended."""
 
+    interval = INTERVAL
+    quicker = QUICKER
+
     def __init__(
         self,
         ledger: Ledger,
@@ -113,7 +116,7 @@ class CatchingUp:
             self._ledger.end_turn(_begun_anew(turn, error), self._clock() + _rest(turn, error), error.reason)
             _LOG.warning("the delivery log could not be worked through: %s", error)
         else:
-            self._ledger.end_turn(turn, self._clock() + (QUICKER if left else INTERVAL))
+            self._ledger.end_turn(turn, self._clock() + (self.quicker if left else self.interval))
 
     def _look(self, turn: Turn) -> tuple[Turn, bool]:
         """The log is read down to what an earlier pass has seen; True where it goes on below."""
@@ -124,11 +127,19 @@ class CatchingUp:
             if not at.following:
                 at = replace(at, top=page.attempts[0].at if page.attempts else at.floor)
             inside = [attempt for attempt in page.attempts if attempt.at >= since]
-            self._ledger.note(tidings(inside, self._clock(), at.lost_before), self._clock())
+            self._ledger.note(tidings(inside, self._as_of(), at.lost_before), self._clock())
             if not page.following or len(inside) < len(page.attempts):
                 return replace(turn, position=replace(at, floor=at.top, top=None, following="").written()), False
             at = replace(at, following=page.following)
         return replace(turn, position=at.written()), True
+
+    def _as_of(self) -> datetime:
+        """The moment by which an attempt counts as over or under way."""
+        return self._clock()
+
+    def _again(self, one: MissedView) -> None:
+        """GitHub is asked to send it once more."""
+        self._identity.redeliver(one.attempt_id)
 
     def _ask(self) -> bool:
         """What is due is asked for, each once; True where more may be due soon."""
@@ -137,7 +148,7 @@ class CatchingUp:
             # Recorded first: a mint that dies in between asks once too rarely, and again after the pause.
             self._ledger.asking(one, self._clock())
             try:
-                self._identity.redeliver(one.attempt_id)
+                self._again(one)
             except (NotFound, Gone, Invalid) as error:
                 self._ledger.give_up(one.guid, f"GitHub does not send it again: {error.reason}", self._clock())
         if due:
