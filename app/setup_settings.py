@@ -54,3 +54,9 @@ def setup_line(env: Mapping[str, str]) -> int:
     if found is None:
         raise SettingsMissing(name, "Type `countersign setup`, which starts this process.")
     return found
+
+
+def registrar_line(env: Mapping[str, str]) -> int:
+    """The descriptor over which the registrar is asked. It holds nobody's keys: it gets one."""
+    refuse_strangers("registrar", env, (*APP_KEYS, *WEB_KEYS, MODEL_KEY))
+    return setup_line(env)

@@ -75,8 +75,8 @@ def main(words: Sequence[str]) -> int:
 def run_registrar() -> int:
     """The registrar: one App is registered and kept, then it ends."""
     from app.settings import data_dir
+    from app.setup_settings import registrar_line
     from worker.mint.registering import answer_until_registered
-    from worker.settings import registrar_line
 
     env = environment()
     return answer_until_registered(registrar_line(env), data_dir(env))

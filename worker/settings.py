@@ -40,7 +40,6 @@ from app.settings import (
     whole_number,
     with_registered,
 )
-from app.setup_settings import setup_line
 from worker.box_terms import BoxTerms, box_terms, egress_address
 
 PLANNER_MODEL = "claude-fable-5-2"
@@ -303,12 +302,6 @@ def _pull(env: Mapping[str, str]) -> tuple[str, str] | None:
         raise SettingsWrong(PULL_SECRET, f"{PULL_SECRET} is shorter than {SHORTEST_CREDENTIAL} characters.")
     to = env.get("COUNTERSIGN_PULL_TO", "").strip() or f"{local_url(env)}/webhooks/github"
     return (to, secret) if secret else None
-
-
-def registrar_line(env: Mapping[str, str]) -> int:
-    """The descriptor over which the registrar is asked. It holds nobody's keys: it gets one."""
-    refuse_strangers("registrar", env, (*APP_KEYS, *WEB_KEYS, MODEL_KEY))
-    return setup_line(env)
 
 
 def beat_settings(env: Mapping[str, str]) -> QueueSettings:
