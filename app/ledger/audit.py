@@ -6,6 +6,7 @@ it is cut or refused, and once more when it has ended.
 
 import heapq
 import json
+import logging
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -20,13 +21,15 @@ from app.core.redact import hide_in
 from app.core.run import Approval, Approved, Built, Proposed, State
 from app.core.verdict import Refused
 from app.ledger.engine import OnDatabase
-from app.ledger.errors import LedgerCorrupt
+from app.ledger.errors import LedgerCorrupt, LedgerNewer
 from app.ledger.schema import deliveries, effects, facts, mints, runs
 from app.ledger.written import fact_read
 
 Record = dict[str, Any]
 
 ROWS_AT_ONCE = 500
+
+_LOG = logging.getLogger(__name__)
 
 
 class Audit(OnDatabase):
@@ -76,11 +79,16 @@ def _runs(connection: Connection) -> Iterator[tuple[datetime, str, list[Record]]
 
 
 def _facts(connection: Connection, run: str) -> Iterator[Record]:
-    """The facts, and with the one that led to it each approval and each grant."""
+    """The facts, and with the one that led to it each approval and each grant. From the first on that only a newer
+    version can read, they are left to that one: it adds what is not told."""
     query = select(facts.c.seq, facts.c.delivery, facts.c.body).where(facts.c.run_id == run).order_by(facts.c.seq)
     state: State | None = None
     for row in connection.execute(query).all():
-        fact = fact_read(row.body)
+        try:
+            fact = fact_read(row.body)
+        except LedgerNewer:
+            _LOG.warning("run %s is left to a newer version from its fact %d on", run, row.seq)
+            return
         at = fact.at.isoformat()
         yield {
             "type": "fact", "id": f"fact:{run}:{row.seq}", "at": at, "run": run, "seq": row.seq,

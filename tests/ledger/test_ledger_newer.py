@@ -93,6 +93,20 @@ def test_what_work_in_hand_is_watched_for_leaves_out_the_newer_version_s(ledger:
         assert ledger.past_runs("any") == ()
 
 
+def test_an_audit_log_tells_of_a_run_as_far_as_it_can_be_read_and_the_newer_version_adds_the_rest(
+    ledger: Ledger, caplog: pytest.LogCaptureFixture
+) -> None:
+    newer, known = Told(ledger), Told(ledger, a_request(run="r-000002", number=2))
+    newer.approved()
+    known.proposed()
+    with gone_on_with(ledger, newer.request.run):
+        before = list(ledger.records(()))
+        assert f"run {newer.request.run} is left to a newer version from its fact" in caplog.text
+    rest = [one for one in ledger.records({one["id"] for one in before}) if one["run"] == newer.request.run]
+    assert [one["type"] for one in rest] == ["fact"]
+    assert {one["run"] for one in before if one["type"] == "fact"} == {newer.request.run, known.request.run}
+
+
 @contextmanager
 def newer_schema(url: str, oldest: str) -> Iterator[None]:
     """The ledger after a migration of a later version, which only adds, and says which is the oldest code for it."""

@@ -219,7 +219,7 @@ def test_wh_02_a_deleted_author_or_an_empty_description_starts_a_plan_all_the_sa
     assert run.state.name == "wanted"
     if missing == "user":
         assert run.state.request.author is None
-        assert "issue by a deleted account" in door.client.get(f"{door.url}/runs/{run.id}").text
+        assert "<dt>Issue by</dt><dd><bdi>a deleted account</bdi>" in door.client.get(f"{door.url}/runs/{run.id}").text
 
 
 def test_lb_01_only_the_label_just_set_counts(door: Door) -> None:
