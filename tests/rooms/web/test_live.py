@@ -31,7 +31,8 @@ def quick(env: dict[str, str]) -> Iterator[Door]:
 def following(door: Door, path: str, seen: str | None = None) -> Iterator[Iterator[str]]:
     """The lines of a stream, as they come; `seen` is the id of the last event that came before."""
     headers = {"last-event-id": seen} if seen is not None else {}
-    with httpx.Client(timeout=PATIENCE) as client, client.stream("GET", door.url + path, headers=headers) as answer:
+    client = httpx.Client(timeout=PATIENCE, cookies=door.client.cookies)
+    with client, client.stream("GET", door.url + path, headers=headers) as answer:
         assert (answer.status_code, answer.headers["content-type"]) == (200, "text/event-stream; charset=utf-8")
         yield answer.iter_lines()
 
