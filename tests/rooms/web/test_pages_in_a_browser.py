@@ -19,6 +19,7 @@ from app.core.span import Minted, Span, SpanKind
 from app.ledger.outcomes import Claim
 from app.ledger.store import Ledger
 from app.settings import web_settings
+from app.web.links import new_link
 from tests.conftest import SERVERS, leave_out
 from tests.fakes import services
 from tests.fakes.browser import LOOKS, PHONE, Look, opened, window
@@ -146,6 +147,7 @@ PAGES = {
 def test_every_page_is_for_everybody_and_fits(chromium: Browser, house: Door, look: Look) -> None:
     """Folded parts are opened, since somebody will."""
     with window(chromium, look) as seen:
+        seen.page.goto(new_link(house.data_dir, house.url))
         for name, path in PAGES.items():
             seen.page.goto(house.url + path)
             seen.page.evaluate("for (const one of document.querySelectorAll('details')) one.open = true")
@@ -156,6 +158,7 @@ def test_every_page_is_for_everybody_and_fits(chromium: Browser, house: Door, lo
 
 def test_hostile_text_stands_there_as_text_and_the_policy_is_not_even_needed(chromium: Browser, house: Door) -> None:
     with window(chromium) as seen:
+        seen.page.goto(new_link(house.data_dir, house.url))
         seen.page.goto(f"{house.url}/runs/{FULL}")
         shown = seen.page.inner_text("h1")
         assert "<script>" in shown and "{{ 7*7 }}" in shown and "&amp;" in shown
@@ -167,6 +170,7 @@ def test_hostile_text_stands_there_as_text_and_the_policy_is_not_even_needed(chr
 
 def test_the_pages_policy_lets_their_own_script_run_and_no_other(chromium: Browser, house: Door) -> None:
     with window(chromium, Look("strict", strict=True)) as seen:
+        seen.page.goto(new_link(house.data_dir, house.url))
         seen.page.goto(f"{house.url}/runs?part=running")
         seen.page.wait_for_selector(".live:not([hidden])", timeout=PATIENCE * 1000)
         seen.page.evaluate(
@@ -179,6 +183,7 @@ def test_the_pages_policy_lets_their_own_script_run_and_no_other(chromium: Brows
 def test_a_page_follows_along_and_leaves_open_what_was_opened(chromium: Browser, house: Door) -> None:
     run = open_run(house.ledger, labelled(a_request("r-bbbbbb", 2), START + timedelta(days=40)))
     with window(chromium) as seen:
+        seen.page.goto(new_link(house.data_dir, house.url))
         seen.page.goto(f"{house.url}/runs/{run}")
         seen.page.wait_for_selector(".live:not([hidden])", timeout=PATIENCE * 1000)
         seen.page.click("#fact-1 summary")
@@ -193,6 +198,7 @@ def test_a_page_follows_along_and_leaves_open_what_was_opened(chromium: Browser,
 
 def test_without_scripts_every_page_is_whole_and_lists_can_be_searched(chromium: Browser, house: Door) -> None:
     with window(chromium, Look("no scripts", size=PHONE, scripts=False)) as seen:
+        seen.page.goto(new_link(house.data_dir, house.url))
         seen.page.goto(f"{house.url}/runs")
         assert seen.page.is_hidden(".live")
         seen.page.select_option("select[name=state]", "closed")
