@@ -15,7 +15,7 @@ from app.core.redact import redact
 from app.ledger import open_ledger
 from app.ledger.errors import LedgerError
 from app.logs import set_up_logs
-from app.queue import Doorbell, Ringer, broker_trouble, make_celery
+from app.queue import Doorbell, Ringer, bells_waiting, broker_trouble, make_celery
 from app.settings import (
     SettingsWrong,
     WebSettings,
@@ -31,11 +31,12 @@ from app.web.front import FrontDoor
 from app.web.hooks import Hooks
 from app.web.intake import Intake
 from app.web.live import PACE, Pace
+from app.web.numbers import Numbers
 from app.web.pages import Told, make_pages
 from app.web.sessions import machine_secret, seal_of
 from app.web.signing_in import new_secret
-from app.web.viewers import Viewers
-from app.web.watching import ledger_trouble, numbers
+from app.web.viewers import Viewers, Watchers
+from app.web.watching import ledger_trouble
 
 REFUSED = 2
 """Exit code of a process that must not start as it was set up."""
@@ -86,8 +87,9 @@ def make_web(settings: WebSettings, limits: Limits = LIMITS, pace: Pace = PACE) 
     told = Told(
         ledger=ledger,
         viewers=_viewers(settings),
+        watchers=Watchers(settings.metrics_token),
         troubles=troubles,
-        counted=lambda: numbers(ledger, hooks.answered),
+        counted=Numbers(ledger, hooks.answered, lambda: bells_waiting(celery)).told,
         github=settings.github_url,
         pace=pace,
         data=settings.queue.data_dir,

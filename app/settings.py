@@ -31,7 +31,8 @@ MODEL_KEY = "ANTHROPIC_API_KEY"
 PULL_SECRET = "COUNTERSIGN_PULL_SECRET"  # noqa: S105 (a name)
 DAY_USD = "COUNTERSIGN_DAY_USD"
 REPOSITORY_DAY_USD = "COUNTERSIGN_REPOSITORY_DAY_USD"
-WEB_KEYS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "COUNTERSIGN_PAGES_PASSWORD", "GITHUB_CLIENT_SECRET")
+_WEB_SECRETS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "GITHUB_CLIENT_SECRET")
+WEB_KEYS = (*_WEB_SECRETS, "COUNTERSIGN_PAGES_PASSWORD", "COUNTERSIGN_METRICS_TOKEN")
 DEFAULT_API = "https://api.github.com"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -69,7 +70,6 @@ def secrets_of(env: Mapping[str, str]) -> tuple[str, ...]:
         if _SECRET_NAME.search(name.upper()) and not _NO_VALUE.search(name.upper()):
             found.append(value)
         if name.upper().endswith("_HEADERS"):
-            # OpenTelemetry's form: name=value, name=value, each quoted as in an URL.
             pairs = (part.partition("=")[2].strip() for part in value.split(","))
             found += [form for pair in pairs for form in (pair, unquote(pair), unquote(pair).rpartition(" ")[2])]
         for password in re.findall(r"\w://[^\s/:@]*:([^\s/@]+)@", value):
@@ -86,10 +86,9 @@ class LogForm(StrEnum):
 
 def log_form(env: Mapping[str, str]) -> LogForm:
     """From `COUNTERSIGN_LOGS`: `text` for people, or `json`, an object a line."""
-    name = "COUNTERSIGN_LOGS"
-    text = env.get(name, "").strip().lower() or LogForm.TEXT
+    text = env.get("COUNTERSIGN_LOGS", "").strip().lower() or LogForm.TEXT
     if text not in set(LogForm):
-        raise SettingsWrong(name, f"{name} is {text!r}, and must be text or json.")
+        raise SettingsWrong("COUNTERSIGN_LOGS", f"COUNTERSIGN_LOGS is {text!r}, and must be text or json.")
     return LogForm(text)
 
 
@@ -210,6 +209,8 @@ class WebSettings:
     """Numeric id of the App's own bot user, where it is known."""
     host: str = DEFAULT_HOST
     port: int = DEFAULT_PORT
+    metrics_token: bytes | None = field(default=None, repr=False)
+    """Opens the numbers to who brings it."""
     pages_password: bytes | None = field(default=None, repr=False)
     """Opens the pages to who knows it."""
     github_url: str = web_address(DEFAULT_API)
@@ -331,6 +332,7 @@ def web_settings(env: Mapping[str, str]) -> WebSettings:
         github_url=web_address(api_url(env)),
         public_url=public_url(env),
         sign_in=_sign_in(env),
+        metrics_token=env.get("COUNTERSIGN_METRICS_TOKEN", "").strip().encode() or None,
     )
 
 

@@ -92,6 +92,7 @@ HOLDS: Mapping[str, tuple[str, ...]] = {
         PULL_SECRET,
         "GITHUB_CLIENT_ID",
         "GITHUB_CLIENT_SECRET",
+        "COUNTERSIGN_METRICS_TOKEN",
         "HOST",
         "PORT",
     ),

@@ -51,6 +51,14 @@ class Span(Part):
     """16 hexadecimal digits, as OpenTelemetry has them; empty for spans of before."""
     parent: str = ""
     """`id` of the span within which it was done; that of the run's own span (`root_of`) for an attempt at an effect."""
+    template: str = ""
+    """`name@version` of the template by which it was done, where there was one."""
+    requests: int = 0
+    """Requests to GitHub that the process sent since its last effect ended; told of effects only."""
+    remaining: int | None = None
+    """The fewest requests that GitHub said were left meanwhile; None where it said nothing."""
+    memory_bytes: int = 0
+    """What the process had in memory then."""
     asked: str = ""
     """The model that was asked for, where another one may have answered."""
 

@@ -20,7 +20,7 @@ from app.core.span import Minted, Span
 from app.ledger.engine import OnDatabase
 from app.ledger.errors import LedgerCorrupt
 from app.ledger.money import count, settle
-from app.ledger.schema import artifacts, facts, keys, mints, plans, spans
+from app.ledger.schema import LIVE, artifacts, facts, keys, mints, plans, spans
 from app.ledger.written import as_json, fact_read
 
 ZSTD_LEVEL = 3
@@ -208,7 +208,7 @@ class Books(OnDatabase):
         return bytes(secret)
 
     def _not_over(self, now: datetime) -> tuple[Minted, ...]:
-        live = (mints.c.revoked_at.is_(None), mints.c.refused.is_(False), mints.c.expires_at > now)
+        live = (LIVE, mints.c.expires_at > now)
         return self._minted(select(mints.c.body, mints.c.revoked_at).where(*live))
 
     def _minted(self, query: Select[Any]) -> tuple[Minted, ...]:

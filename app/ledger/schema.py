@@ -212,6 +212,9 @@ mints = Table(
     ),
 )
 
+LIVE = text("mints.revoked_at IS NULL AND NOT mints.refused")
+"""Of tokens that may open something, written as their partial index says it, for the same reason."""
+
 keys = Table(
     "keys",
     metadata,

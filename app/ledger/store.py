@@ -8,6 +8,7 @@ from app.ledger.claims import Claims
 from app.ledger.engine import Database
 from app.ledger.errors import LedgerBehind
 from app.ledger.fitting import revision_in, unfit
+from app.ledger.gauges import Gauges
 from app.ledger.history import History
 from app.ledger.keeping import Artifacts, Books, Plans
 from app.ledger.limits import Limits
@@ -24,7 +25,21 @@ _LOG = logging.getLogger(__name__)
 
 
 class Ledger(
-    Receiving, Missing, Rounds, Claims, Limits, Views, Lists, History, Plans, Artifacts, Books, Money, Audit, Pruning
+    Receiving,
+    Missing,
+    Rounds,
+    Claims,
+    Limits,
+    Views,
+    Lists,
+    Gauges,
+    History,
+    Plans,
+    Artifacts,
+    Books,
+    Money,
+    Audit,
+    Pruning,
 ):
     """What was received, recorded, owed and kept. Safe to share between threads; made anew in a forked process."""
 

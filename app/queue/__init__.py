@@ -5,6 +5,26 @@ when the first bell is made. Refuses to carry anything but ids, to keep results,
 because a bell could not be rung: the sweep finds what was not heard.
 """
 
-from app.queue.bells import SWEEP, WORK, Doorbell, Owed, Ringer, broker_trouble, make_celery, ring_sweeps
+from app.queue.bells import (
+    SWEEP,
+    WORK,
+    Doorbell,
+    Owed,
+    Ringer,
+    bells_waiting,
+    broker_trouble,
+    make_celery,
+    ring_sweeps,
+)
 
-__all__ = ["SWEEP", "WORK", "Doorbell", "Owed", "Ringer", "broker_trouble", "make_celery", "ring_sweeps"]
+__all__ = [
+    "SWEEP",
+    "WORK",
+    "Doorbell",
+    "Owed",
+    "Ringer",
+    "bells_waiting",
+    "broker_trouble",
+    "make_celery",
+    "ring_sweeps",
+]

@@ -216,3 +216,17 @@ def broker_trouble(celery: "Celery") -> str:
     except Exception as trouble:
         return f"The broker takes no bells: {type(trouble).__name__}: {trouble}"
     return ""
+
+
+def bells_waiting(celery: "Celery") -> dict[str, int]:
+    """How many bells the broker holds for each belt; nothing where it does not answer."""
+    found: dict[str, int] = {}
+    try:
+        with celery.connection_for_write() as connection:
+            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=REACH_SECONDS)
+            for belt in Belt:
+                declared = connection.default_channel.queue_declare(belt.value, durable=True)
+                found[belt.value] = int(declared.message_count)
+    except Exception as trouble:
+        log.debug("The broker could not be asked for waiting bells: %r", trouble)
+    return found

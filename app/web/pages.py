@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fastapi import FastAPI, Request, Response
+from fastapi import Depends, FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse
 
+from app.core.redact import redact
 from app.ledger.errors import LedgerError, LedgerNewer
 from app.ledger.store import Ledger
 from app.shown.glances import Glances
@@ -15,7 +16,7 @@ from app.web.live import PACE, Pace, Pulse
 from app.web.looking import Looking, add_pages
 from app.web.sheets import Sheets, plain
 from app.web.statics import Statics
-from app.web.viewers import Viewers
+from app.web.viewers import Viewers, Watchers
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Told:
 
     ledger: Ledger
     viewers: Viewers
+    watchers: Watchers
     troubles: Callable[[], list[str]]
     """Why the process could not do its work now, a sentence each; empty when it could."""
     counted: Callable[[], str]
@@ -49,7 +51,7 @@ def make_pages(told: Told) -> FastAPI:
 
     @pages.exception_handler(LedgerError)
     async def no_ledger(_request: Request, trouble: Exception) -> Response:
-        return plain(str(trouble), 503)
+        return plain(redact(str(trouble)), 503)
 
     @pages.exception_handler(LedgerNewer)
     async def left_to_newer(_request: Request, _trouble: Exception) -> Response:
@@ -68,9 +70,9 @@ def _add_for_machines(pages: FastAPI, told: Told) -> None:
     def ready() -> PlainTextResponse:
         troubles = told.troubles()
         if troubles:
-            return PlainTextResponse("".join(f"{trouble}\n" for trouble in troubles), status_code=503)
+            return PlainTextResponse("".join(f"{redact(trouble)}\n" for trouble in troubles), status_code=503)
         return PlainTextResponse("ready\n")
 
-    @pages.get("/metrics")
+    @pages.get("/metrics", dependencies=[Depends(told.watchers.admit)])
     def metrics() -> PlainTextResponse:
         return PlainTextResponse(told.counted(), media_type="text/plain; version=0.0.4; charset=utf-8")

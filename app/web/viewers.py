@@ -106,6 +106,23 @@ class Viewers:
         return Viewer(session.name, seen)
 
 
+@dataclass(frozen=True, slots=True)
+class Watchers:
+    """Who may read the numbers: who sits at this machine, and with a token who knows it, from anywhere."""
+
+    token: bytes | None
+
+    def admit(self, request: Request) -> None:
+        """Raises a 401 or 403 with a sentence for who may not."""
+        scheme, _, value = request.headers.get("authorization", "").partition(" ")
+        bearer = value.strip().encode() if scheme.lower() == "bearer" else b""
+        if self.token is not None and bearer and hmac.compare_digest(bearer, self.token):
+            return
+        if self.token is not None and bearer:
+            raise NotAdmitted(401, "This is not the token for the numbers.", headers={"www-authenticate": "Bearer"})
+        require_here(request)
+
+
 def _given(request: Request) -> bytes:
     scheme, _, value = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "basic":

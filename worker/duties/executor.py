@@ -69,6 +69,7 @@ def execute(shop: Shop, claim: Claim, trace: Trace) -> Done:
         return [], "no live approval"
     plan = shop.approved_plan(claim.state)
     trace.plan_version, trace.plan_digest = plan.version, grant.proposal.digest
+    trace.template = f"{plan.template.name}@{plan.template.version}"
     template = _template(shop, plan)
     progress = _progress(shop, claim, trace, plan)
     meter = _meter(shop, claim, plan, progress)

@@ -52,6 +52,7 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
         reason, remedy = chosen.reason, chosen.remedy
         return [PlanNotPossible(at=shop.clock(), version=version, reason=reason, remedy=remedy)], "no template"
     template, crew = chosen
+    trace.template = f"{template.name}@{template.version}"
     if crew is not None:
         shop.warm()
     with shop.line(claim) as line:

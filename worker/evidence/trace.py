@@ -1,5 +1,6 @@
 """The trace of one effect: every model call, tool call and check as a span with the same fields, whatever the belt."""
 
+import resource
 import secrets
 import threading
 import time
@@ -8,11 +9,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from app.core.belts import Belt
 from app.core.days import Paid
 from app.core.span import Span, SpanKind, root_of
+from worker.github.counting import ASKED
 from worker.model.words import Reply
 
 _WITHIN: ContextVar[str] = ContextVar("within", default="")
@@ -52,6 +55,8 @@ class Trace:
     plan_version: int = 0
     plan_digest: str = ""
     step: int = 0
+    template: str = ""
+    """`name@version` of the template by which it is done."""
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     """Of the span of the attempt itself, within which everything else is done."""
     write: Write | None = None
@@ -159,6 +164,7 @@ class Trace:
             self._add(
                 Span(
                     **self._place(),
+                    **(_of_process() if itself else {}),
                     id=own,
                     parent=parent,
                     kind=kind,
@@ -201,9 +207,23 @@ class Trace:
             "plan_version": self.plan_version,
             "plan_digest": self.plan_digest,
             "step": self.step,
+            "template": self.template,
             "effect_id": self.effect_id,
         }
 
     def _add(self, span: Span) -> None:
         with self._lock:
             self._spans.append(span)
+
+
+def _of_process() -> dict[str, Any]:
+    """What the process as a whole did since this was last asked."""
+    requests, remaining = ASKED.taken()
+    return {"requests": requests, "remaining": remaining, "memory_bytes": _resident_bytes()}
+
+
+def _resident_bytes() -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+    except (OSError, ValueError):
+        return 0

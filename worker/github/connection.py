@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from worker.github.asking import Anonymous, ConnectionSettings, Credential, InstallationToken, Limit, Request
+from worker.github.counting import ASKED
 from worker.github.errors import Call, GitHubError, LimitKind, Moved, NotUnderstood, RateLimited
 from worker.github.pace import Pace, pace_of
 from worker.github.translation import Answer, error_of, graphql_error_of
@@ -152,8 +153,10 @@ class Connection:
             raise RateLimited(left[1], Call(request.method, request.path), left[0], LimitKind.SECONDARY)
         try:
             call, answer = self._kit.send(request)
+            ASKED.note(answer.headers)
             if answer.status == 401 and self._credential.renew():
                 call, answer = self._kit.send(request)
+                ASKED.note(answer.headers)
         except RateLimited as limited:
             raise self._noted(limited) from None
         if answer.status >= 300:

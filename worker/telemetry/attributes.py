@@ -40,6 +40,7 @@ def attributes_of(span: Span) -> dict[str, Value]:
         "countersign.plan.version": span.plan_version,
         "countersign.plan.digest": span.plan_digest,
         "countersign.step": span.step,
+        "countersign.template": span.template,
         "countersign.belt": str(span.belt),
         "countersign.effect": span.effect_id,
         "countersign.kind": str(span.kind),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from prometheus_client.parser import text_string_to_metric_families
 
 from app.core.belts import Belt
 from app.core.effects import LookUpAuthority
@@ -331,7 +332,7 @@ def test_a_schema_of_another_version_is_said_and_so_is_a_ledger_that_fails(door:
     assert "schema is 9999" in answer.text
     assert door.client.get(f"{door.url}/healthz").status_code == 200
     assert door.client.get(f"{door.url}/runs").status_code == 503
-    assert "countersign_ledger_up 0" in door.client.get(f"{door.url}/metrics").text
+    assert "countersign_ledger_up 0.0" in door.client.get(f"{door.url}/metrics").text
 
 
 def test_a_ledger_that_answers_and_takes_nothing_is_not_ready(env: dict[str, str], tmp_path: Path) -> None:
@@ -357,18 +358,21 @@ def test_the_numbers_are_those_of_the_ledger_and_of_what_was_answered(door: Door
     door.post("push", {})
     lines = door.client.get(f"{door.url}/metrics").text.splitlines()
     for line in (
-        'countersign_answers_total{status="202",because="recorded"} 1',
-        'countersign_answers_total{status="202",because="duplicate"} 1',
-        'countersign_answers_total{status="202",because="ignored"} 1',
-        'countersign_answers_total{status="401",because="signature"} 1',
-        'countersign_runs{state="wanted"} 1',
-        'countersign_rows{table="deliveries"} 1',
-        "countersign_ledger_up 1",
+        'countersign_answers_total{because="recorded",status="202"} 1.0',
+        'countersign_answers_total{because="duplicate",status="202"} 1.0',
+        'countersign_answers_total{because="ignored",status="202"} 1.0',
+        'countersign_answers_total{because="signature",status="401"} 1.0',
+        'countersign_runs{state="wanted"} 1.0',
+        'countersign_runs{state="closed"} 0.0',
+        'countersign_owed_effects{belt="publisher",kind="look_up_authority"} 1.0',
+        'countersign_leases{belt="publisher"} 0.0',
+        'countersign_missed{what="deliveries"} 0.0',
+        "countersign_ledger_up 1.0",
     ):
         assert line in lines, line
-    named = {line.split("{")[0].split(" ")[0] for line in lines if not line.startswith("#")}
-    typed = {line.split(" ")[2] for line in lines if line.startswith("# TYPE")}
-    assert named == typed
+    # Prometheus' own reader takes every line.
+    assert len(list(text_string_to_metric_families("\n".join(lines) + "\n"))) > 15
+    assert any(line.startswith("countersign_web_process_resident_memory_bytes ") for line in lines)
 
 
 def test_the_secret_is_on_no_page(shown: Door) -> None:
