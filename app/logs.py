@@ -13,7 +13,8 @@ from types import TracebackType
 from typing import Any
 
 from app.core.redact import learn, redact
-from app.settings import LogForm, log_form, secrets_of
+from app.secret_settings import secrets_of
+from app.settings import LogForm, log_form
 
 QUIET = ("httpx", "httpcore", "celery", "kombu", "alembic", "opentelemetry", "urllib3")
 """Libraries whose every step is nobody's business; their warnings are."""

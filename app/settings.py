@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from app.core.bounds import NO_BOUNDS, Bounds, parse_bounds
 from app.core.choice import VersionRules, read_rules
@@ -36,9 +36,6 @@ WEB_KEYS = (*_WEB_SECRETS, "COUNTERSIGN_PAGES_PASSWORD", "COUNTERSIGN_METRICS_TO
 DEFAULT_API = "https://api.github.com"
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
-_SECRET_NAME = re.compile(r"SECRET|PASSWORD|PASSWD|TOKEN|CREDENTIAL|_KEY(_|$)|AUTH|HEADERS")
-_NO_VALUE = re.compile(r"(_PATH|_FILE|_DIR|_SOCK|_FD|_URL|XAUTHORITY)$")
-
 
 class SettingsWrong(Exception):
     """A setting cannot be used. The message is one sentence for the operator and never holds a secret."""
@@ -61,20 +58,6 @@ def environment() -> Mapping[str, str]:
         return with_files(dict(os.environ))
     except HandedWrong as wrong:
         raise SettingsWrong(wrong.name, str(wrong)) from None
-
-
-def secrets_of(env: Mapping[str, str]) -> tuple[str, ...]:
-    """Every value in the environment that is a secret: by its variable's name, or as the password in an address."""
-    found: list[str] = []
-    for name, value in env.items():
-        if _SECRET_NAME.search(name.upper()) and not _NO_VALUE.search(name.upper()):
-            found.append(value)
-        if name.upper().endswith("_HEADERS"):
-            pairs = (part.partition("=")[2].strip() for part in value.split(","))
-            found += [form for pair in pairs for form in (pair, unquote(pair), unquote(pair).rpartition(" ")[2])]
-        for password in re.findall(r"\w://[^\s/:@]*:([^\s/@]+)@", value):
-            found += [password, unquote(password)]
-    return tuple(dict.fromkeys(each for each in found if each.strip()))
 
 
 class LogForm(StrEnum):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.redact import REMOVED, Secrets, hide, hide_bytes, redact
-from app.settings import secrets_of
+from app.secret_settings import secrets_of
 
 CANARY = "ghs_12345_" + "eyJhbGciOiJSUzI1NiJ9." + "A-b_c9" * 60 + ".sig-nature_0"
 
