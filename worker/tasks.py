@@ -13,6 +13,7 @@ from app.core.facts import ApprovalVoided, ExecutionHeld, Expired, Fact, Stalled
 from app.core.run import Approved, Built, Closed, StallCode
 from app.core.span import SpanKind
 from app.core.verdict import Refused
+from app.ledger.errors import LedgerNewer, LedgerUnreachable
 from app.ledger.outcomes import Claim, Recorded
 from app.logs import about
 from worker.ending import REASON
@@ -28,6 +29,11 @@ MOST_FAULTS = 5
 
 MOST_WAITS = 400
 """Times that one effect may wait for something outside before it is abandoned with words."""
+
+LEDGER_SECONDS = 60.0
+"""How long work that is done waits for a ledger that does not answer, such as a server that starts again."""
+
+AGAIN_SECONDS = 0.5
 
 WANTED_SECONDS = 1.0
 """How often it is asked whether work in hand is still wanted."""
@@ -119,7 +125,17 @@ def _expire(shop: Shop) -> None:
 
 
 def _settle(shop: Shop, claim: Claim, facts: Sequence[Fact], outcome: str) -> None:
-    settled = shop.ledger.settle(claim, facts, outcome, shop.clock())
+    """While its lease is kept, what was done is not thrown away because the ledger is away for a moment."""
+    until = time.monotonic() + LEDGER_SECONDS
+    while True:
+        try:
+            settled = shop.ledger.settle(claim, facts, outcome, shop.clock())
+            break
+        except LedgerUnreachable as trouble:
+            if shop.ending.begun or time.monotonic() >= until:
+                raise
+            _LOG.warning("effect %s is done, and waits for the ledger: %s", claim.effect_id, trouble)
+            time.sleep(AGAIN_SECONDS)
     if isinstance(settled, Refused):
         _LOG.warning("effect %s of %s was done, but its claim was lost: %s", claim.effect.kind, claim.run, settled)
         return
@@ -190,18 +206,30 @@ def _lease_kept(shop: Shop, claim: Claim, trace: Trace) -> Iterator[None]:
 
     The same thread asks whether the work is still wanted: a cancelled run stops within seconds, and so does a holder
     whom somebody surpassed. It also writes down what was spent, so that a process that dies leaves its costs behind.
+    Where the ledger does not answer it asks on; where a newer version went on with the run the work is handed over.
     """
     over = threading.Event()
     term = shop.settings.lease.total_seconds() / 3
 
     def keep() -> None:
-        due = time.monotonic() + term
+        due, away = time.monotonic() + term, False
         while not over.wait(min(term, WANTED_SECONDS)):
-            shop.note(trace)
-            verdict = shop.ledger.wanted(claim)
-            if not isinstance(verdict, Refused) and time.monotonic() >= due:
-                renewed = shop.ledger.renew(claim, shop.clock(), shop.settings.lease)
-                verdict, due = renewed if isinstance(renewed, Refused) else verdict, time.monotonic() + term
+            try:
+                shop.note(trace)
+                verdict = shop.ledger.wanted(claim)
+                if not isinstance(verdict, Refused) and time.monotonic() >= due:
+                    renewed = shop.ledger.renew(claim, shop.clock(), shop.settings.lease)
+                    verdict, due = renewed if isinstance(renewed, Refused) else verdict, time.monotonic() + term
+            except LedgerNewer as newer:
+                trace.hand_over(str(newer))
+                return
+            except Exception as trouble:
+                # Whoever gives up here loses the lease with the work in hand, and never hears that nobody wants it.
+                if not away:
+                    _LOG.warning("whether effect %s is wanted cannot be asked now: %s", claim.effect_id, trouble)
+                away = True
+                continue
+            away = False
             if isinstance(verdict, Refused):
                 trace.call_off(str(verdict))
                 return

@@ -10,8 +10,9 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import Any
 
-DAYS_KEPT = 3
-"""A clock that was wrong begins a day of its own, and today's sum stays beside it."""
+DAYS_KEPT = 31
+"""So many are kept up to the day that is written, and as many beyond it: a clock that was wrong begins days of its own,
+and today's sum stays beside them, however far ahead they lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +107,10 @@ def days_read(position: Mapping[str, Any]) -> dict[str, Day]:
     }
 
 
-def days_written(days: Mapping[str, Day]) -> dict[str, Any]:
-    """As JSON takes them; of many days the newest."""
+def days_written(days: Mapping[str, Day], today: str) -> dict[str, Any]:
+    """As JSON takes them; of many days those nearest to `today`, which is the one that is written."""
+    past, ahead = sorted(one for one in days if one <= today), sorted(one for one in days if one > today)
     return {
         day: {"usd": str(days[day].usd), "held": {id: str(usd) for id, usd in days[day].held.items()}}
-        for day in sorted(days)[-DAYS_KEPT:]
+        for day in (*past[-DAYS_KEPT:], *ahead[:DAYS_KEPT])
     }

@@ -45,7 +45,7 @@ class Money(OnDatabase):
                 if cap is not None and not days.get(held.day, Day()).has_room(usd, cap):
                     return DaySpent(whole, cap, next_day(held.day))
             for name, days in found:
-                _write(connection, name, days | {held.day: days.get(held.day, Day()).holding(held)})
+                _write(connection, name, days | {held.day: days.get(held.day, Day()).holding(held)}, held.day)
             return held
 
         return self._database.writing(work)
@@ -64,14 +64,18 @@ class Money(OnDatabase):
 
 def settle(database: Database, connection: Connection, paid: Iterable[Paid]) -> None:
     """Of each, the price takes the place of what was held; one that was settled before changes nothing."""
-    changes = [(name, partial(_settle_one, paid=one)) for one in paid for name in (MONEY, _of(one.held.repository_id))]
+    changes = [
+        (name, one.held.day, partial(_settle_one, paid=one))
+        for one in paid
+        for name in (MONEY, _of(one.held.repository_id))
+    ]
     _change(database, connection, changes)
 
 
 def count(database: Database, connection: Connection, spent: Sequence[Span]) -> None:
     """What was spent and never held is in the sums of the day in which it began."""
     changes = [
-        (name, partial(_add, day=day_of(span.began_at), usd=span.spent().usd))
+        (name, day_of(span.began_at), partial(_add, day=day_of(span.began_at), usd=span.spent().usd))
         for span in spent
         if span.spent().usd
         for name in _rows_of(connection, span.run)
@@ -79,16 +83,18 @@ def count(database: Database, connection: Connection, spent: Sequence[Span]) -> 
     _change(database, connection, changes)
 
 
-_Change = tuple[str, Callable[[dict[str, Day]], None]]
+_Change = tuple[str, str, Callable[[dict[str, Day]], None]]
+"""The name of the row, the day, and what becomes of the days."""
 
 
 def _change(database: Database, connection: Connection, changes: Sequence[_Change]) -> None:
     # The row of all comes first in the order of names.
-    for name in sorted({name for name, _ in changes}):
+    for name in sorted({name for name, _, _ in changes}):
         days = _locked(database, connection, name)
-        for _, change in (one for one in changes if one[0] == name):
+        mine = [(day, change) for of, day, change in changes if of == name]
+        for _, change in mine:
             change(days)
-        _write(connection, name, days)
+        _write(connection, name, days, max(day for day, _ in mine))
 
 
 def _settle_one(days: dict[str, Day], paid: Paid) -> None:
@@ -119,6 +125,6 @@ def _locked(database: Database, connection: Connection, name: str) -> dict[str, 
     return days_read(json.loads(position or "{}"))
 
 
-def _write(connection: Connection, name: str, days: dict[str, Day]) -> None:
+def _write(connection: Connection, name: str, days: dict[str, Day], today: str) -> None:
     there = update(rounds).where(rounds.c.name == name)
-    connection.execute(there.values(position=json.dumps(days_written(days))))
+    connection.execute(there.values(position=json.dumps(days_written(days, today))))

@@ -1,6 +1,6 @@
 """Days of money: what is held counts, what is settled counts at its price, and once."""
 
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
 from app.core.days import DAYS_KEPT, Day, Held, Paid, day_of, days_read, days_written, next_day
@@ -19,7 +19,7 @@ def test_what_is_held_takes_room_until_its_price_takes_its_place_once() -> None:
 
 
 def test_what_nobody_settles_counts_to_the_end_of_its_day() -> None:
-    days = days_read(days_written({HELD.day: Day().holding(HELD)}))
+    days = days_read(days_written({HELD.day: Day().holding(HELD)}, HELD.day))
     assert days[HELD.day].taken == HELD.usd
     assert days.get("2026-12-01", Day()).taken == 0
 
@@ -35,7 +35,17 @@ def test_a_day_is_one_of_utc_and_the_next_one_begins_at_its_midnight() -> None:
 
 
 def test_a_clock_that_ran_ahead_and_came_back_finds_todays_sum_again() -> None:
-    days = {"2026-11-30": Day(Decimal(3)), "2027-06-01": Day(Decimal(1))}
-    assert days_read(days_written(days)) == days
-    many = {f"2026-11-{number:02}": Day(Decimal(number)) for number in range(1, 20)}
-    assert list(days_written(many)) == [f"2026-11-{number:02}" for number in range(20 - DAYS_KEPT, 20)]
+    """However many days of its own it began: else nothing would bound what today may cost."""
+    ahead = {f"2027-06-{number:02}": Day(Decimal(1)) for number in range(1, 10)}
+    days = {"2026-11-30": Day(Decimal(3)), **ahead}
+    for at in days:
+        assert days_read(days_written(days, at)) == days
+
+
+def test_of_many_days_those_nearest_to_the_one_that_is_written_are_kept() -> None:
+    first = date(2026, 1, 1)
+    many = {(first + timedelta(days=number)).isoformat(): Day(Decimal(number)) for number in range(200)}
+    for today in (first, first + timedelta(days=100), first + timedelta(days=199)):
+        kept = [date.fromisoformat(one) for one in days_written(many, today.isoformat())]
+        assert today in kept and len(kept) <= 2 * DAYS_KEPT
+        assert all(abs(one - today) <= timedelta(days=DAYS_KEPT) for one in kept)

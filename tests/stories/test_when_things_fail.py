@@ -1,7 +1,12 @@
 """GitHub, the mint or a worker fails at any step: at the end there is one of everything, or words that say why not."""
 
-from collections.abc import Callable
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import timedelta
+from pathlib import Path
 
 import httpx
 import pytest
@@ -14,6 +19,7 @@ from app.core.verdict import Refused
 from app.ledger.outcomes import Claim, DebtView
 from tests.fakes.household import Furnishing
 from tests.fakes.story import REPO, Story
+from worker import tasks
 from worker.duties import executor, planner, publisher
 from worker.evidence.trace import Trace
 from worker.mint.caller import MintDenied
@@ -239,6 +245,42 @@ def test_a_worker_that_comes_back_after_its_lease_cannot_record_what_another_did
     assert isinstance(story.ledger.settle(late, facts, outcome, story.now()), Refused)
     story.crank()
     assert story.kinds().count("authority_found") == 1
+    story.plan_is_read()
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
+@contextmanager
+def ledger_away(file: Path) -> Iterator[None]:
+    """Whatever is asked of what is owed has no answer, as where a database starts again."""
+    with closing(sqlite3.connect(file)) as beside:
+        beside.execute("ALTER TABLE effects RENAME TO away")
+        yield
+        beside.execute("ALTER TABLE away RENAME TO effects")
+
+
+def test_a_lease_is_kept_and_what_was_done_is_settled_once_a_ledger_that_was_away_is_back(
+    make_story: Callable[..., Story], tmp_path: Path
+) -> None:
+    story = make_story(furnishing=Furnishing(lease=timedelta(seconds=1.5)))
+    story.away = {Belt.PUBLISHER}
+    story.mira.labels()
+    shop, claim = story.shops[Belt.PUBLISHER], story.claim("look_up_authority")
+    trace = Trace(claim.run, Belt.PUBLISHER, claim.effect_id)
+    facts, outcome = DUTIES[type(claim.effect)](shop, claim, trace)
+    with tasks._lease_kept(shop, claim, trace):
+        with ledger_away(tmp_path / "ledger.db"):
+            time.sleep(0.7)
+        time.sleep(1.0)
+        assert trace.wanted() and claim.effect_id not in story.ledger.owed(Belt.PUBLISHER, story.now())
+        with ledger_away(tmp_path / "ledger.db"):
+            settling = threading.Thread(target=tasks._settle, args=(shop, claim, facts, outcome))
+            settling.start()
+            time.sleep(0.2)
+        settling.join(20)
+    assert story.kinds().count("authority_found") == 1
+    story.away.clear()
+    story.crank()
     story.plan_is_read()
     story.mira.says("/reject")
     story.ends(Closed, "rejected")
