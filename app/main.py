@@ -36,7 +36,7 @@ from app.web.pages import Told, make_pages
 from app.web.sessions import machine_secret, seal_of
 from app.web.signing_in import new_secret
 from app.web.viewers import Viewers, Watchers
-from app.web.watching import ledger_trouble
+from app.web.watching import Readiness, ledger_trouble
 
 REFUSED = 2
 """Exit code of a process that must not start as it was set up."""
@@ -80,15 +80,11 @@ def make_web(settings: WebSettings, limits: Limits = LIMITS, pace: Pace = PACE) 
         ring_soon=ringer.ring_soon,
     )
 
-    def troubles() -> list[str]:
-        found = (ledger_trouble(settings.ledger.url), broker_trouble(celery))
-        return [trouble for trouble in found if trouble]
-
     told = Told(
         ledger=ledger,
         viewers=_viewers(settings),
         watchers=Watchers(settings.metrics_token),
-        troubles=troubles,
+        readiness=Readiness(lambda: ledger_trouble(settings.ledger.url), lambda: broker_trouble(celery)),
         counted=Numbers(ledger, hooks.answered, lambda: bells_waiting(celery)).told,
         github=settings.github_url,
         pace=pace,

@@ -17,6 +17,7 @@ from app.web.looking import Looking, add_pages
 from app.web.sheets import Sheets, plain
 from app.web.statics import Statics
 from app.web.viewers import Viewers, Watchers
+from app.web.watching import Readiness
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +27,7 @@ class Told:
     ledger: Ledger
     viewers: Viewers
     watchers: Watchers
-    troubles: Callable[[], list[str]]
-    """Why the process could not do its work now, a sentence each; empty when it could."""
+    readiness: Readiness
     counted: Callable[[], str]
     """The numbers, in Prometheus' text format."""
     data: Path
@@ -68,10 +68,8 @@ def _add_for_machines(pages: FastAPI, told: Told) -> None:
 
     @pages.get("/readyz")
     def ready() -> PlainTextResponse:
-        troubles = told.troubles()
-        if troubles:
-            return PlainTextResponse("".join(f"{redact(trouble)}\n" for trouble in troubles), status_code=503)
-        return PlainTextResponse("ready\n")
+        standing = told.readiness.now()
+        return PlainTextResponse(standing.words, status_code=standing.status)
 
     @pages.get("/metrics", dependencies=[Depends(told.watchers.admit)])
     def metrics() -> PlainTextResponse:

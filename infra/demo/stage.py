@@ -245,7 +245,7 @@ def _wait_ready(url: str, household: Household, logs: Path) -> None:
                     tail = (logs / f"{name}.log").read_text("utf-8", "replace")[-800:]
                     raise DemoRefused(f"The process {name} ended at its start: {tail}")
             try:
-                if client.get(f"{url}/readyz").status_code == 200:
+                if client.get(f"{url}/readyz").text == "ready\n":
                     return
             except httpx.HTTPError:
                 pass

@@ -80,7 +80,7 @@ class World:
         """Whether the web process takes deliveries."""
         try:
             with httpx.Client(trust_env=False, timeout=5) as client:
-                return client.get(f"{self.web_url}/readyz").status_code == 200
+                return client.get(f"{self.web_url}/readyz").text == "ready\n"
         except httpx.HTTPError:
             return False
 

@@ -247,7 +247,7 @@ def _forward(port: int, to: tuple[str, int]) -> None:
 def _is_ready(stage: Stage) -> bool:
     def ask() -> bool:
         with suppress(httpx.HTTPError), httpx.Client(trust_env=False, timeout=5) as client:
-            return client.get(f"http://{stage.names[WORLD]['front']}:8000/readyz").status_code == 200
+            return client.get(f"http://{stage.names[WORLD]['front']}:8000/readyz").text == "ready\n"
         return False
 
     ears = [(name, 3128) for name in stage.services if name.startswith("egress-")] + [("mint", 8010)]

@@ -67,7 +67,7 @@ class Room:
 
         wait_until(heard)
         wait_until(lambda: self.ear.heard().count([SWEEP, "publisher"]) > sweeps)
-        wait_until(lambda: self.ready().status_code == 200)
+        wait_until(lambda: self.ready().text == "ready\n")
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def room(tmp_path_factory: pytest.TempPathFactory, empty_ledger: Path) -> Iterat
 
 TROUBLES = {
     "down": "refused",
-    "paused": "Timeout",
+    "paused": "did not answer",
     "full": "maxmemory",
     "short_of_replicas": "NOREPLICAS",
     "read_only": "read only",
@@ -111,8 +111,10 @@ def test_a_broker_that_takes_nothing_is_told_and_holds_nobody_up_and_later_every
     with getattr(room.broker, trouble)():
         room.is_labelled()
         began = time.monotonic()
+        # Whoever took it away from GitHub for this would lose what it records.
+        wait_until(lambda: room.ready().text != "ready\n")
         told = room.ready()
-        assert told.status_code == 503 and TROUBLES[trouble] in told.text
+        assert told.status_code == 200 and told.text.startswith("degraded\n") and TROUBLES[trouble] in told.text
         assert time.monotonic() - began < 2 * BOUND_SECONDS
         time.sleep(2.5)
     room.all_hear()

@@ -342,7 +342,7 @@ def test_a_server_that_restarts_or_takes_nothing_is_told_by_503_and_in_readiness
         assert door.client.get(f"{door.url}/healthz").status_code == 200
         admin.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only'.encode())
         assert door.post("issues", labeled(), guid="g-3").status_code == 202
-        assert door.client.get(f"{door.url}/readyz").status_code == 200
+        wait_until(lambda: door.client.get(f"{door.url}/readyz").status_code == 200)
         assert kinds(door) == ["labelled", "labelled_again", "labelled_again"]
 
 

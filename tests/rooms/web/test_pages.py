@@ -344,13 +344,6 @@ def test_a_ledger_that_answers_and_takes_nothing_is_not_ready(env: dict[str, str
         assert door.post("issues", labeled()).status_code == 503
 
 
-def test_a_broker_that_is_away_is_said_with_a_reason(env: dict[str, str]) -> None:
-    with running(web_settings(env | {"CELERY_BROKER_URL": "redis://127.0.0.1:1/0"})) as door:
-        answer = door.client.get(f"{door.url}/readyz")
-        assert answer.status_code == 503
-        assert answer.text.startswith("The broker takes no bells")
-
-
 def test_the_numbers_are_those_of_the_ledger_and_of_what_was_answered(door: Door) -> None:
     door.post("issues", labeled(), guid="one")
     door.post("issues", labeled(), guid="one")
