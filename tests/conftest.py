@@ -46,9 +46,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.option.seed is None:
-        config.option.seed = random.randrange(10**6)
     given = getattr(config, "workerinput", None)
+    if given is not None:
+        config.option.seed = given["seed"]
+    elif config.option.seed is None:
+        config.option.seed = random.randrange(10**6)
     if given is None:
         config.stash[SERVERS] = services.new_servers()
     else:
@@ -57,9 +59,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Tell an xdist worker where the session's servers are."""
+    """Tell an xdist worker where the session's servers are, and the seed: all of them have the one that is told."""
     servers = node.config.stash[SERVERS]
-    node.workerinput.update(servers_room=str(servers.room), servers_owner=servers.owner)
+    node.workerinput.update(servers_room=str(servers.room), servers_owner=servers.owner, seed=node.config.option.seed)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
