@@ -8,13 +8,17 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import pytest
 
 from app.core.belts import Belt
 from app.ledger import open_ledger
 from app.settings import web_settings
 from infra.scripted_model.server import ScriptedModel
-from tests.fakes.greeting import FILES, PLAN, SCRIPT, calls, planning, script
+from infra.twin.twin import AppWish, Twin
+from tests.fakes import canaries
+from tests.fakes.collector import Collector
+from tests.fakes.greeting import FILES, MAKEFILE, PLAN, SCRIPT, calls, planning, script
 from tests.fakes.household import app_key
 from tests.fakes.processes import children
 from tests.rooms.entry.conftest import ROOT, run, runs, until
@@ -25,6 +29,9 @@ REPO = "acme/greet"
 KEY = app_key()[0]
 SECRET = "a webhook secret of this test"
 MODEL_KEY = "a model key of this test"
+CLIENT_SECRET = "a client secret of this test"
+WATCHERS = "a token of who watches this test"
+COLLECTORS = "a-key-of-this-test's-collector"
 NAMES = ("web", "mint", "planner", "executor", "publisher", "beat")
 MARKS = {"web": "app.main", "mint": "mint", "beat": "beat", **{belt.value: belt.value for belt in Belt}}
 SINCE_START = {"LC_CTYPE"}
@@ -32,24 +39,33 @@ SINCE_START = {"LC_CTYPE"}
 
 
 class Running:
-    """`countersign up` between the twin and a scripted model."""
+    """`countersign up` between the twin, a scripted model and a collector of traces; a check of the repository prints
+    what it should not."""
 
-    def __init__(self, twin, started, folder, the_script):
-        self.twin, self.control, self.folder = twin, twin.control, folder
-        self.model = ScriptedModel.start(the_script)
-        self.log = folder / "up.log"
+    def __init__(self, started, folder, the_script):
         port = free_port()
+        self.folder, self.url = folder, f"http://127.0.0.1:{port}"
+        back = (f"{self.url}/sign-in/back",)
+        wish = AppWish(public_key=app_key()[1], client_secret=CLIENT_SECRET, callback_urls=back)
+        self.twin = twin = Twin.start(folder / "twin", wish)
+        self.control = twin.control
+        self.model, self.collector = ScriptedModel.start(the_script), Collector()
+        self.log = folder / "up.log"
         self.env = {
             "GITHUB_API_URL": twin.url, "GITHUB_APP_ID": str(twin.app.id), "GITHUB_PRIVATE_KEY": KEY,
             "GITHUB_WEBHOOK_SECRET": SECRET, "ANTHROPIC_API_KEY": MODEL_KEY, "ANTHROPIC_BASE_URL": self.model.url,
             "COUNTERSIGN_DATA_DIR": str(folder / "data"), "PORT": str(port), "COUNTERSIGN_SWEEP_SECONDS": "0.5",
             "COUNTERSIGN_WATCH_SECONDS": "0.5", "COUNTERSIGN_LEASE_SECONDS": "2", "HOME": str(folder),
-            "STRANGER": "nobody's", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1",
+            "STRANGER": "nobody's", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1", "COUNTERSIGN_URL": self.url,
+            "GITHUB_CLIENT_ID": twin.app.client_id, "GITHUB_CLIENT_SECRET": CLIENT_SECRET,
+            "COUNTERSIGN_METRICS_TOKEN": WATCHERS, "OTEL_EXPORTER_OTLP_ENDPOINT": self.collector.url,
+            "OTEL_EXPORTER_OTLP_HEADERS": f"authorization=Bearer {COLLECTORS}", "OTEL_BSP_SCHEDULE_DELAY": "100",
         }  # fmt: skip
-        self.control.set_hook(f"http://127.0.0.1:{port}/webhooks/github", SECRET)
+        self.control.set_hook(f"{self.url}/webhooks/github", SECRET)
         for login in ("mira", "olga"):
             self.control.add_user(login)
-        self.control.add_repo(REPO, FILES, collaborators={"mira": "maintain"})
+        leaking = MAKEFILE.replace("test:\n", "test:\n" + canaries.printing(MODEL_KEY, *canaries.STRANGE))
+        self.control.add_repo(REPO, FILES | {"Makefile": leaking}, collaborators={"mira": "maintain"})
         self.control.install("acme")
         self.control.open_issue(REPO, "olga", "The greeting is misspelt", "greet.sh says helo.")
         self.process = started([sys.executable, "-m", "app.cli", "up"], self.env, self.log)
@@ -92,6 +108,8 @@ class Running:
         if hasattr(self, "ledger"):
             self.ledger.close()
         self.model.stop()
+        self.collector.stop()
+        self.twin.stop()
 
 
 def arguments(pid):
@@ -112,11 +130,11 @@ def free_port():
 
 
 @pytest.fixture
-def make_running(twin, started, tmp_path):
+def make_running(started, tmp_path):
     made = []
 
     def make(the_script=SCRIPT):
-        made.append(Running(twin, started, tmp_path, the_script))
+        made.append(Running(started, tmp_path, the_script))
         return made[-1]
 
     yield make
@@ -139,33 +157,59 @@ def test_a_run_through_real_processes_that_hold_only_what_is_theirs_and_do_not_o
         expected = held_by(name, environment_of(running))
         assert set(held[name]) - extra == set(expected), name
         assert {key: held[name][key] for key in expected} == expected
-    holders = {value: {name for name in NAMES if value in held[name].values()} for value in (KEY, SECRET, MODEL_KEY)}
-    assert holders == {KEY: {"mint"}, SECRET: {"web"}, MODEL_KEY: {"planner", "executor"}}
+    ours = (KEY, SECRET, MODEL_KEY, CLIENT_SECRET, WATCHERS)
+    holders = {value: {name for name in NAMES if value in held[name].values()} for value in ours}
+    of_web = {one: {"web"} for one in (SECRET, CLIENT_SECRET, WATCHERS)}
+    assert holders == {KEY: {"mint"}, MODEL_KEY: {"planner", "executor"}, **of_web}
     seen = Overhearing(running)
+    words = json.dumps({"message": f"not now: {' '.join(canaries.STRANGE)}"})
+    running.control.fault("POST .*/issues/1/comments", status=502, body=words)
     running.control.label(REPO, 1, "countersign", "mira")
     plan = running.plan_is_posted().proposal.comment_id
     seen.look()
     assert not writing(running)
     running.control.react(plan, "+1", "mira")
-    until(lambda: seen.look() or running.state().name == "published", 60, running.told)
+    until(lambda: seen.look() or running.state().name == "published", 90, running.told)
     until(lambda: not running.ledger.debts() and all(one["revoked"] for one in running.control.tokens()), 30)
     (pull,) = running.control.pulls(REPO)
     assert pull["draft"] is True
     assert b"hello" in running.control.branch_files(REPO, pull["head"]["ref"])["greet.sh"]
     assert [one["repository_ids"] for one in writing(running)] == [[pull["base"]["repo"]["id"]]]
-    files = [path.read_bytes() for path in running.folder.rglob("*") if path.is_file() and "twin" not in path.parts]
-    everything = b"\n".join([*files, *seen.heard, json.dumps(running.control.comments(REPO, 1)).encode()])
+    no_canary_sings(running, seen.heard)
     tokens = [one.value for one in running.twin.forge.world.tokens.values()]
-    assert len(tokens) > 8
-    for secret in [*tokens, KEY.splitlines()[5], SECRET, MODEL_KEY]:
-        assert secret.encode() not in everything, secret[:12]
     words = " ".join(" ".join(one) for one in seen.arguments)
-    assert not any(secret in words for secret in (*tokens, SECRET, MODEL_KEY, KEY.splitlines()[5]))
+    assert not any(secret in words for secret in (*tokens, *ours[1:], KEY.splitlines()[5]))
     pids = children(running.process.pid)
     assert len(pids) >= len(NAMES)
     running.process.kill()
     assert running.process.wait(25) == -signal.SIGKILL
     until(lambda: not any(runs(pid) for pid in pids), 15)
+
+
+def no_canary_sings(running, heard):
+    """What is kept, said, sent, shown and exported holds no secret that was given to a process, and no token of the
+    run. What merely has the form of one stays in the output of a check, and goes from everything that we say."""
+    run_id = running.ledger.runs()[0].id
+    shown = canaries.seen_by("mira", running.url, running.twin.url, run_id)
+    told = httpx.get(f"{running.url}/metrics", headers={"authorization": f"Bearer {WATCHERS}"}, trust_env=False)
+    assert "countersign_model_calls_total" in told.text
+    folder = running.folder / "data"
+    exported = run("export", env=running.env)
+    assert exported.returncode == 0 and exported.stdout.count("\n") > 20, exported.stderr
+    until(lambda: {one[0] for one in running.collector.taken} >= {"/v1/traces"}, 30)
+    comments = running.control.comments(REPO, 1)
+    said = [canaries.commented(comments), canaries.commented(running.control.pulls(REPO)), running.log.read_bytes()]
+    said += [exported.stdout.encode(), told.content, *(body for _, _, body in running.collector.taken)]
+    files = [path.read_bytes() for path in running.folder.rglob("*") if path.is_file() and "twin" not in path.parts]
+    written = canaries.written(folder / "ledger.db")
+    world = running.twin.forge
+    tokens = [one.value for one in world.world.tokens.values()]
+    assert len(tokens) > 8 and len(world.sign_ins.tokens) == 1
+    ours = (KEY.splitlines()[5], SECRET, MODEL_KEY, CLIENT_SECRET, WATCHERS, COLLECTORS)
+    for secret in (*ours, *tokens, *world.sign_ins.tokens):
+        assert not canaries.heard(secret, [*said, *files, *written, *shown, *heard]), secret[:12]
+    for secret in canaries.STRANGE:
+        assert canaries.heard(secret, shown) and not canaries.heard(secret, said), secret[:12]
 
 
 def writing(running):
