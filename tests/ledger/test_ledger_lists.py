@@ -132,3 +132,44 @@ def test_every_list_walks_its_index_and_puts_nothing_in_order(tmp_path: Path, na
     told = " | ".join(str(row[3]) for row in plan)
     assert f"INDEX {index}" in told and "TEMP B-TREE" not in told, told
     assert before is None or "opened_at" in told, told
+
+
+PLENTY = """
+INSERT INTO runs (id, installation_id, repository_id, repository, issue_number, issue_title, opened_at, updated_at,
+                  state, open, deadline)
+SELECT 'r-x' || lpad(n::text, 6, '0'), 9, 71 + mod(n, 40), 'acme/widgets', n, 'A title', begun, begun, its,
+       its <> 'closed', CASE WHEN its = 'proposed' THEN begun END
+FROM (SELECT n, timestamptz '2026-01-01' + n * interval '1 minute' AS begun,
+             CASE mod(n, 100) WHEN 1 THEN 'proposed' WHEN 2 THEN 'approved' WHEN 3 THEN 'needs_input'
+                              WHEN 4 THEN 'published' ELSE 'closed' END AS its
+      FROM generate_series(10, 20000) AS n) AS made
+"""
+
+
+def test_postgresql_walks_an_index_for_every_list_however_many_runs_there_are(postgres_url: str) -> None:
+    """Twenty thousand runs of forty repositories, four in a hundred of them open: of nearly all runs it walks the index
+    of all, of few their own."""
+    migrate(postgres_url)
+    database = Database(postgres_url)
+    asked: list[tuple[str, object]] = []
+
+    def plan(statement: str, values: object) -> str:
+        with database.engine.connect() as connection:
+            return "\n".join(connection.exec_driver_sql(f"EXPLAIN {statement}", values).scalars())  # type: ignore[arg-type]
+
+    with closing(database):
+        ledger = Ledger(database)
+        a_run(ledger, 3)
+        with database.engine.begin() as connection:
+            connection.exec_driver_sql(PLENTY)
+            connection.exec_driver_sql("ANALYZE runs")
+        event.listen(database.engine, "before_cursor_execute", lambda *told: asked.append((told[2], told[3])))
+        for name, (sought, index) in LISTS.items():
+            walked = "runs_by_age" if name == "those that ended" else index
+            for before in (None, "r-x010000"):
+                ledger.runs(20, before, sought)
+                told = plan(*asked[-1])
+                assert f"Index Scan Backward using {walked} on runs" in told and "Sort" not in told, (name, told)
+        ledger.newest_change()
+        for told in [plan(*one) for one in asked[-2:]]:
+            assert "Seq Scan" not in told and "Sort" not in told, told
