@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 import msgspec
 
-from app.core.facts import Fact, IssueChanged, IssueEnd, IssueEnded, LabelRemoved, PullRequestEnded
+from app.core.facts import Fact, IssueChanged, IssueEnd, IssueEnded, LabelRemoved, PullRequestEnded, RepositoryEnded
 from app.core.issue import IssueSnapshot
 from app.core.news import Delivery, News, OnIssue
 from app.core.run import Closed, Published, Request, State
@@ -34,6 +34,10 @@ INTERVAL = timedelta(hours=1)
 EACH = timedelta(seconds=6)
 """So much of the interval belongs to one run: in an hour a quarter of the requests that GitHub allows (163)."""
 
+GONE_AFTER = timedelta(days=1)
+"""For so long GitHub must have said, each time it was asked, that the App is not installed on a run's repository before
+that ends the run: what told us may have been lost, and a mistake of ours or GitHub's is found within a day."""
+
 _LOG = logging.getLogger("countersign.rereading")
 
 
@@ -44,6 +48,7 @@ class Rereading:
         self._shop = shop
         self._watch = watch
         self._read_at: dict[str, datetime] = {}
+        self._gone_since: dict[str, datetime] = {}
         self._turn = threading.Lock()
 
     def look(self, at: datetime) -> None:
@@ -62,6 +67,7 @@ class Rereading:
         asked = {one for one in places if self._shop.limit_of(one).left() is None}
         open_runs = {one.run: one for one in everywhere if one.installation_id in asked}
         self._read_at = {one.run: self._read_at[one.run] for one in everywhere if one.run in self._read_at}
+        self._gone_since = {run: since for run, since in self._gone_since.items() if run in self._read_at}
         never = datetime.min.replace(tzinfo=at.tzinfo)
         long_ago = at - max(INTERVAL, len(open_runs) * EACH)
         due = [run for run in open_runs if self._read_at.get(run, never) <= long_ago]
@@ -69,10 +75,20 @@ class Rereading:
             self._read_at[run] = at
             try:
                 self._read(open_runs[run], at)
+                self._gone_since.pop(run, None)
             except (GitHubError, MintDenied, MintUnreachable, LedgerNewer) as error:
                 _LOG.warning("the issue of run %s could not be read again: %s", run, error)
                 if isinstance(error, RateLimited):
                     del self._read_at[run]
+                self._miss(run, isinstance(error, MintDenied) and error.gone, at)
+
+    def _miss(self, run: str, gone: bool, at: datetime) -> None:
+        """A run whose repository is out of our reach for long has ended, where nothing told us."""
+        if not gone:
+            self._gone_since.pop(run, None)
+        elif at - self._gone_since.setdefault(run, at) >= GONE_AFTER:
+            how = "GitHub has not shown the repository to the App for a day: it is not installed there any more."
+            self._shop.tell(run, RepositoryEnded(at=at, how=how))
 
     def _read(self, one: OpenRun, at: datetime) -> None:
         view = self._shop.ledger.run(one.run)

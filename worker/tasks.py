@@ -18,7 +18,9 @@ from app.ledger.outcomes import Claim, Recorded
 from app.logs import about
 from worker.ending import REASON
 from worker.evidence.trace import Trace
+from worker.github.errors import Moved
 from worker.outcomes import Abandon, DayOver, Drop, GiveBack, Held, Limited, Outcome, Retry, Void, Wait, outcome_of
+from worker.renaming import found_again
 from worker.rereading import Rereading
 from worker.shop import Done, Shop
 from worker.watchdog import look_around
@@ -64,6 +66,8 @@ def _work(shop: Shop, claim: Claim) -> None:
                 facts, outcome = _duties(shop.belt)[type(claim.effect)](shop, claim, trace)
         except Exception as error:
             decided = outcome_of(error)
+            if isinstance(error, Moved) and found_again(shop, claim):
+                decided = Retry("The repository has another name now; it is tried there.")
             if isinstance(decided, Retry) and decided.unexpected:
                 _LOG.exception("effect %s of %s", claim.effect.kind, claim.run)
             _conclude(shop, claim, decided)

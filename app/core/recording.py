@@ -15,12 +15,13 @@ _TOLD = (
     "issue_ended",
     "label_removed",
     "pull_request_ended",
+    "repository_ended",
 )
 """What people did on GitHub: told to the web process, or read by the publisher where nobody told it."""
 
 RECORDS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        WEB: frozenset((*_TOLD, "labelled", "labelled_again", "plan_comment_changed", "repository_ended")),
+        WEB: frozenset((*_TOLD, "labelled", "labelled_again", "plan_comment_changed")),
         MINT: frozenset[str](),
         "planner": frozenset(
             (

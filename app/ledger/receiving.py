@@ -65,6 +65,10 @@ class Receiving(OnDatabase):
 
         return self._database.writing(work)
 
+    def remember(self, seen: Seen) -> None:
+        """The repository is known by this name from now on, as if a delivery had said so."""
+        self._database.writing(lambda connection: self._remember(connection, seen))
+
     def stir(self, subject: OnIssue, at: datetime) -> bool:
         """Something happened on the issue that is no fact of its run; whether a plan of its open run waits there."""
         here = (runs.c.repository_id == subject.repository_id) & (runs.c.issue_number == subject.number)
@@ -124,6 +128,8 @@ class Receiving(OnDatabase):
                 if living is not None and not isinstance(living.state, Closed):
                     again = LabelledAgain(at=fact.at, happened_at=fact.happened_at, person=request.labeller)
                     return self._taken_by_all(connection, [living], again)
+            if (later := _labelled_since(connection, issue, fact)) is not None:
+                return Received(new=True, outcome=f"ignored: the label was set again later, for run {later}")
             if (opened := self._opened(connection, guid, fact)) is not None:
                 outcome = f"opened run {opened.id}"
                 return Received(True, (opened.id,), outcome, tuple(opened.rings))
@@ -187,6 +193,17 @@ def _newest(connection: Connection, subject: Subject) -> Sequence[str]:
         return ()
     here = (runs.c.repository_id == subject.repository_id) & (runs.c.issue_number == subject.number)
     return connection.scalars(select(runs.c.id).where(here).order_by(runs.c.opened_at.desc()).limit(1)).all()
+
+
+def _labelled_since(connection: Connection, issue: OnIssue, fact: Labelled) -> str | None:
+    """Id of the issue's newest run where its label was set later than this one was: this comes late, and what it asked
+    for has had its run (github-facts 23, 24)."""
+    for id in _newest(connection, issue):
+        living = locked(connection, id)
+        since = living.state.request.labelled_at if living is not None else None
+        if since is not None and fact.happened_at is not None and fact.happened_at < since:
+            return id
+    return None
 
 
 def _concerned(connection: Connection, subject: Subject) -> Sequence[str]:

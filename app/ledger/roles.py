@@ -34,7 +34,13 @@ _WRITES: dict[str, tuple[str, ...]] = {
     MINT: ("INSERT, UPDATE, DELETE ON mints", "INSERT, UPDATE ON missed, rounds"),
     "planner": _BELTS,
     "executor": _BELTS,
-    "publisher": (*_BELTS, "INSERT ON deliveries", "UPDATE (outcome) ON deliveries", "SELECT, INSERT ON keys"),
+    "publisher": (
+        *_BELTS,
+        "INSERT ON deliveries, repositories",
+        "UPDATE (outcome) ON deliveries",
+        "UPDATE ON repositories",
+        "SELECT, INSERT ON keys",
+    ),
 }
 
 

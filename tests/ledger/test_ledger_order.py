@@ -42,6 +42,17 @@ def test_a_label_that_was_set_taken_off_and_set_again_leaves_one_open_run(
     assert [run.open for run in ledger.runs()].count(True) == 1
 
 
+def test_a_label_that_is_heard_of_after_a_later_one_had_its_run_opens_no_other(ledger: Ledger) -> None:
+    late, later, again = (set_at(START + number * SECOND, f"r-00000{number}") for number in (1, 3, 5))
+    over = f.IssueEnded(at=START, happened_at=START + 4 * SECOND, how=f.IssueEnd.CLOSED, person=MIRA)
+    for number, fact in enumerate((later, over)):
+        ledger.receive(a_delivery(f"g-{number}"), on_issue(fact, a_request()))
+    received = ledger.receive(a_delivery("g-late"), on_issue(late, a_request()))
+    assert received.outcome == "ignored: the label was set again later, for run r-000003"
+    assert [run.open for run in ledger.runs()] == [False]
+    assert ledger.receive(a_delivery("g-again"), on_issue(again, a_request())).outcome == "opened run r-000005"
+
+
 def test_the_label_set_by_two_people_in_one_second_is_one_run_with_one_look(ledger: Ledger) -> None:
     for number, person in enumerate((MIRA, OTTO), start=1):
         fact = set_at(START, f"r-00000{number}", person)

@@ -3,7 +3,7 @@
 import pytest
 
 from app.core.belts import Belt
-from app.core.run import Approved, Closed, ClosedReason, Proposed, Published
+from app.core.run import Approved, Built, Closed, ClosedReason, Proposed, Published
 from tests.fakes.household import REPO
 from tests.fakes.story import Story
 
@@ -119,6 +119,28 @@ def test_a_repository_that_is_renamed_is_worked_on_under_its_new_name(story: Sto
     assert pull["head"]["repo"]["full_name"] == "acme/hello"
     view = story.ledger.run(story.ledger.runs()[0].id)
     assert view is not None and isinstance(view.state, Published)
+    assert story.ledger.debts() == ()
+    story.ended = True
+
+
+@pytest.mark.needs_userns
+def test_a_repository_that_was_renamed_without_our_being_told_is_published_to_under_its_new_name(story: Story) -> None:
+    offered(story)
+    story.away.add(Belt.EXECUTOR)
+    story.mira.says("/approve")
+    story.away = {Belt.PUBLISHER}
+    story.crank()
+    assert isinstance(story.state(), Built)
+    run = story.view().id
+    story.control.treat_deliveries("drop", "repository", "renamed")
+    story.control.change_repo(REPO, name="hello")
+    story.away.clear()
+    story.wait_out()
+    (pull,) = story.control.pulls("acme/hello")
+    view = story.ledger.run(run)
+    assert view is not None and isinstance(view.state, Published) and view.state.pull.number == pull["number"]
+    status = [one["body"] for one in story.control.comments("acme/hello", 1) if "Countersign** ·" in one["body"]]
+    assert len(status) == 1 and "Draft pull request" in status[0]
     assert story.ledger.debts() == ()
     story.ended = True
 

@@ -184,6 +184,11 @@ class AppIdentity:
         owner, _, name = full_name.partition("/")
         return self._one(InstallationView, f"/repos/{segment(owner)}/{segment(name)}/installation")
 
+    def granted(self, installation_id: int) -> dict[str, str]:
+        """What the App may do in an installation now, whatever its repositories are called (github-facts 25). Raises
+        `NotFound` where there is no such installation any more."""
+        return dict(self._one(InstallationView, f"/app/installations/{installation_id}").permissions)
+
     def mint(
         self, installation_id: int, repository_id: int, permissions: Mapping[str, str], beside: Sequence[int] = ()
     ) -> Token:

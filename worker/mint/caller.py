@@ -34,7 +34,7 @@ _LOG = logging.getLogger("countersign.mint")
 
 class MintDenied(Exception):
     """The mint said no. `voided`: the approval stands no longer. `retry_after`: seconds, where later may help.
-    `fewer`: fewer repositories may help."""
+    `fewer`: fewer repositories may help. `gone`: the App is not installed on the repository."""
 
     def __init__(self, denied: Denied) -> None:
         self.reason = denied.reason
@@ -42,6 +42,7 @@ class MintDenied(Exception):
         self.voided = denied.voided
         self.retry_after = denied.retry_after
         self.fewer = denied.fewer
+        self.gone = denied.gone
         super().__init__(f"{denied.reason} {denied.remedy}".strip())
 
 

@@ -1,6 +1,6 @@
 """The mint itself: rules, GitHub asked again, a narrow token. It trusts no caller's word."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -16,13 +16,31 @@ from app.ledger.store import Ledger
 from worker.github.app import AppIdentity, BroaderThanAsked
 from worker.github.app import Token as CutToken
 from worker.github.connection import ConnectionSettings, InstallationToken, connect
-from worker.github.errors import Broken, GitHubError, Invalid, RateLimited, Suspended, Unreachable
+from worker.github.errors import (
+    Broken,
+    Forbidden,
+    GitHubError,
+    Invalid,
+    NotFound,
+    RateLimited,
+    Suspended,
+    Unreachable,
+)
 from worker.github.limit import SharedLimit
 from worker.github.reader import Reader
 from worker.github.views import RepositoryRef
 from worker.mint.again import plan_stands, still_approved
 from worker.mint.purse import Caller, Place, Purse
-from worker.mint.rules import OwedRow, may_change_workflows, permissions, rule, watch_reach
+from worker.mint.rules import (
+    OwedRow,
+    lacking,
+    may_change_workflows,
+    may_publish,
+    not_granted,
+    permissions,
+    rule,
+    watch_reach,
+)
 from worker.mint.wire import Cut, Denied, Done, Release, Token, Watch
 
 WATCH_SECONDS = 600.0
@@ -165,6 +183,8 @@ class Mint:
             stands = plan_stands(grant, kept, before)
         except LedgerCorrupt as error:
             stands = Refused(str(error))
+        if isinstance(stands, Allowed) and place.purpose == EffectKind.EXECUTE:
+            stands = may_publish(self._installed(place))
         if isinstance(stands, Allowed) and touches_workflows(grant.proposal.paths or ()):
             stands = may_change_workflows(self._installed(place))
         if isinstance(stands, Refused):
@@ -208,13 +228,26 @@ class Mint:
         except GitHubError as error:
             if not error.maybe_done:
                 self._purse.forget(mint_id)
-            raise
+            raise self._named(place, asked, error) from None
         self._purse.keep(mint_id, place, token)
         return mint_id, token
 
+    def _named(self, place: Place, asked: Mapping[str, str], error: GitHubError) -> GitHubError:
+        """The error; where GitHub refused a permission without saying which, one that names it."""
+        if type(error) is not Forbidden:
+            return error
+        try:
+            missing = lacking(asked, self._installed(place))
+        except GitHubError:
+            return error
+        if not missing:
+            return error
+        said = not_granted(missing)
+        return Forbidden(said.reason, error.call, said.remedy)
+
     def _installed(self, place: Place) -> dict[str, str]:
         """What was granted to the App where this place is."""
-        return dict(self._identity.installation(place.repository).permissions)
+        return self._identity.granted(place.installation_id)
 
     def _bot(self, token: CutToken) -> int:
         if not self._bot_user_id:
@@ -250,11 +283,17 @@ class Mint:
         later = next((seconds for kind, seconds in _WAITS.items() if isinstance(error, kind)), None)
         if isinstance(error, RateLimited):
             later = error.retry_after
-        return denied.model_copy(update={"retry_after": later})
+        return denied.model_copy(update={"retry_after": later, "gone": _is_gone(place, error)})
 
 
 def _owed(row: EffectView | None) -> OwedRow | None:
     return OwedRow(row.effect, row.settled_at is not None, row.fence, row.lease_until) if row else None
+
+
+def _is_gone(place: Place, error: GitHubError) -> bool:
+    """Whether GitHub says that the App is not installed (any more) on the one repository that was asked for (69)."""
+    of_the_cut = error.call.path.endswith("/access_tokens")
+    return of_the_cut and not place.beside and isinstance(error, NotFound | Invalid)
 
 
 def _meet(one: Place, other: Place) -> bool:

@@ -1,9 +1,10 @@
 """The mint's rules: a pure look at the ledger's rows before any token is cut."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from app.core.belts import REACH, WATCH, Belt, Needs, Reach, belt_of
+from app.core.belts import REACH, WATCH, Belt, EffectKind, Needs, Reach, belt_of
 from app.core.effects import Effect
 from app.core.guarded import touches_workflows
 from app.core.owed import still_owed
@@ -67,6 +68,34 @@ def may_change_workflows(installed: dict[str, str]) -> Verdict:
         "The plan touches workflow files, and the App may not write those here.",
         "Give the App the permission `workflows: write` and accept it for this installation; then approve again.",
     )
+
+
+def lacking(asked: Mapping[str, str], installed: Mapping[str, str]) -> tuple[str, ...]:
+    """What of this the installation does not grant, each as `contents: write`. Reading metadata is always granted."""
+    held = {"metadata": "read"} | dict(installed)
+    return tuple(f"{name}: {level}" for name, level in asked.items() if held.get(name) not in _AT_LEAST[level])
+
+
+def may_publish(installed: Mapping[str, str]) -> Verdict:
+    """Allowed where this installation lets the App write what an approved plan leads to. Asked before the plan is
+    carried out, so that nothing is made and paid for in vain (github-facts 67)."""
+    missing = lacking(REACH[EffectKind.OPEN_DRAFT].permissions, installed)
+    if not missing:
+        return Allowed()
+    return Refused("What comes of the plan could not be published: the App lacks a permission here.", _grant(missing))
+
+
+def not_granted(missing: Sequence[str]) -> Refused:
+    """A token was refused for want of these permissions."""
+    return Refused(f"The App is not permitted this here: it lacks {' and '.join(missing)}.", _grant(missing))
+
+
+def _grant(missing: Sequence[str]) -> str:
+    names = " and ".join(f"`{one}`" for one in missing)
+    return f"Give the App {names} and accept that for this installation; then ask again."
+
+
+_AT_LEAST: Mapping[str, tuple[str, ...]] = {"read": ("read", "write", "admin"), "write": ("write", "admin")}
 
 
 def permissions(reach: Reach, installed: dict[str, str]) -> dict[str, str]:

@@ -91,7 +91,7 @@ class Done(_Word):
 
 class Denied(_Word):
     """No token. `voided` says that the approval itself stands no longer; `retry_after` that asking later may help;
-    `fewer` that asking for fewer repositories may."""
+    `fewer` that asking for fewer repositories may; `gone` that the App is not installed on the repository."""
 
     kind: Literal["denied"] = "denied"
     reason: str
@@ -99,6 +99,7 @@ class Denied(_Word):
     voided: bool = False
     retry_after: float | None = None
     fewer: bool = False
+    gone: bool = False
 
 
 Answered = Annotated[Token | Done | Denied | Challenge, Field(discriminator="kind")]

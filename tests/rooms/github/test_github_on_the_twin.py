@@ -99,6 +99,15 @@ def test_an_uninstalled_or_suspended_app_gets_no_token(town: Town) -> None:
         town.token(READ)
 
 
+def test_what_the_app_was_granted_is_told_under_whatever_name_its_repositories_have(town: Town) -> None:
+    town.control.set_installation_permissions("acme", {"contents": "read", "issues": "write"})
+    town.control.change_repo(REPO, name="hello")
+    assert town.app.granted(town.installation_id) == {"metadata": "read", "contents": "read", "issues": "write"}
+    town.control.uninstall("acme")
+    with pytest.raises(errors.NotFound):
+        town.app.granted(town.installation_id)
+
+
 def test_more_than_the_installation_has_is_refused(town: Town) -> None:
     with pytest.raises(errors.Forbidden):
         town.token({"workflows": "write"})
