@@ -62,7 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         ("worker", "one belt: planner, executor or publisher"),
         ("mint", "the mint alone"),
         ("beat", "the sweep's bell alone"),
-        ("egress", "the way out of one process: planner, executor, publisher or mint"),
+        ("egress", "the way out of one process: planner, executor, publisher, mint or web"),
         ("distill", "the part of a long output that decides"),
         ("rank", "the files that an issue may be about"),
         ("demo", "everything, with a GitHub look-alike, on a real package"),

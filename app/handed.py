@@ -18,6 +18,9 @@ FROM_FILES = (
 )
 """What may also be given as a file's path, in a variable of this name with `_FILE` behind it."""
 
+MAY_BE_EMPTY = ("GITHUB_CLIENT_SECRET",)
+"""Settings that an installation may do without: their file is mounted all the same, and when empty sets nothing."""
+
 
 class HandedWrong(Exception):
     """A file cannot stand for a setting; the message is one sentence for the operator. `name` is the setting."""
@@ -44,6 +47,6 @@ def with_files(env: Mapping[str, str]) -> Mapping[str, str]:
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or "it is no text"
             raise HandedWrong(name, f"The file that {name}_FILE names cannot be read: {reason}.") from None
-        if not found[name].strip():
+        if not found[name].strip() and name not in MAY_BE_EMPTY:
             raise HandedWrong(name, f"The file that {name}_FILE names is empty.")
     return found

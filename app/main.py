@@ -11,7 +11,7 @@ from typing import Any
 
 import uvicorn
 
-from app.core.redact import redact
+from app.core.redact import learn, redact
 from app.ledger import open_ledger
 from app.ledger.errors import LedgerError
 from app.logs import set_up_logs
@@ -161,6 +161,8 @@ def main() -> None:
             serve_setup(setup_settings(environment()))
             return
         settings = web_settings(environment())
+        # Kept ones as well, which its environment does not hold.
+        learn([*map(bytes.decode, settings.secrets), settings.sign_in.client_secret if settings.sign_in else ""])
         made_data_dir(environment())
         serve(settings)
     except (SettingsWrong, LedgerError) as refused:

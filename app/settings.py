@@ -75,6 +75,9 @@ def log_form(env: Mapping[str, str]) -> LogForm:
     return LogForm(text)
 
 
+NO_APP = "Where no App is registered yet, type `countersign setup`."
+
+
 def require(env: Mapping[str, str], name: str, purpose: str) -> str:
     """The value of `name`, exactly as given. Raises `SettingsMissing` when it is unset or blank."""
     value = env.get(name, "")
@@ -298,7 +301,8 @@ def web_settings(env: Mapping[str, str]) -> WebSettings:
     secret = require(
         env,
         "GITHUB_WEBHOOK_SECRET",
-        "Without the App's webhook secret no delivery could be told from a forgery, so the web process does not start.",
+        "Without the App's webhook secret no delivery could be told from a forgery, so the web process does not start. "
+        f"{NO_APP}",
     )
     old = env.get("GITHUB_WEBHOOK_SECRET_OLD", "")
     # The last is the mint's, where it fetches what nobody can deliver.

@@ -33,7 +33,7 @@ USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | 
 def main(words: Sequence[str]) -> int:
     """Runs until told to stop. Exit code 2, with one sentence, for what must not start."""
     try:
-        set_up_logs(" ".join(words[-1:]), environment())
+        set_up_logs(_name_of(words), environment())
         match list(words):
             case ["worker", belt] if belt in set(Belt):
                 return run_belt(Belt(belt))
@@ -70,6 +70,14 @@ def main(words: Sequence[str]) -> int:
         return REFUSED
     print(USAGE, file=sys.stderr)  # noqa: T201 (for the one who starts it)
     return REFUSED
+
+
+def _name_of(words: Sequence[str]) -> str:
+    """How the process is called in its log: a belt by its name. What else was typed is not told: an address that set-up
+    is given holds GitHub's code."""
+    if len(words) == 2 and words[0] in ("worker", "egress"):
+        return words[1] if words[0] == "worker" else f"egress-{words[1]}"
+    return "".join(words[:1])
 
 
 def run_registrar() -> int:

@@ -20,6 +20,7 @@ from app.settings import (
     DEFAULT_API,
     LOOPBACK,
     MODEL_KEY,
+    NO_APP,
     PULL_SECRET,
     WEB_KEYS,
     LedgerSettings,
@@ -267,7 +268,7 @@ def telemetry_settings(env: Mapping[str, str]) -> Telemetry | None:
 def mint_settings(env: Mapping[str, str]) -> MintSettings:
     """The App's key from `GITHUB_PRIVATE_KEY` or the file at `GITHUB_PRIVATE_KEY_PATH`; the rest as it is set."""
     refuse_strangers("mint", env, (MODEL_KEY, *WEB_KEYS))
-    why = "Without the App's id and key no token could be cut, so the mint does not start."
+    why = f"Without the App's id and key no token could be cut, so the mint does not start. {NO_APP}"
     name = "COUNTERSIGN_MINT_LISTEN"
     listen = _address(env, name)
     lines = _descriptor(env, "COUNTERSIGN_MINT_LINES_FD")

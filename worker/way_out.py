@@ -43,7 +43,8 @@ def ways_out() -> tuple[str, ...]:
 
 
 def way_out(process: str, env: Mapping[str, str]) -> WayOut:
-    """From the variables that the process itself has for GitHub, the model and documentation, and
+    """From the variables that the process itself has for GitHub, the model and documentation (`GITHUB_CLIENT_ID` says
+    whether people sign in), and
     `COUNTERSIGN_EGRESS_LISTEN`, `…_HOSTS` (for set-up commands), `…_NETWORKS` and `…_NAMES` (as those of the box).
 
     Raises `SettingsWrong`, also for a process that reaches nothing outside.
@@ -77,6 +78,9 @@ def _hosts(reached: Outside, env: Mapping[str, str], github: GitHubSettings) -> 
             return {_host_of("GITHUB_API_URL", github.api_url)}
         case Outside.CODE:
             return {_host_of("GITHUB_API_URL", github.web_url)}
+        case Outside.SIGN_IN:
+            wanted = bool(env.get("GITHUB_CLIENT_ID", "").strip())
+            return {_host_of("GITHUB_API_URL", url) for url in (github.api_url, github.web_url) if wanted}
         case Outside.MODEL:
             return {_host_of("ANTHROPIC_BASE_URL", env.get("ANTHROPIC_BASE_URL", "").strip() or DEFAULT_MODEL_API)}
         case Outside.DOCUMENTATION:

@@ -40,6 +40,7 @@ class Outside(StrEnum):
     CODE = "where repositories are cloned from"
     MODEL = "the model's API"
     DOCUMENTATION = "the operator's documentation hosts"
+    SIGN_IN = "GitHub, where people sign in to the pages and are asked about"
     SET_UPS = "hosts of set-up commands in the box, as the operator lists them"
 
 
@@ -142,7 +143,10 @@ def _of_belt(belt: Belt) -> Connections:
 
 CONNECTIONS: Mapping[str, Connections] = MappingProxyType(
     {
-        "web": Connections(frozenset({Inside.LEDGER, Inside.BELLS})),
+        # The design gave it nobody outside. People sign in to the pages through GitHub, which is then asked, with each
+        # person's own token, what they may see; no credential of the App's installations goes there. Where no OAuth
+        # client is set up, its way out leads to nobody.
+        "web": Connections(frozenset({Inside.LEDGER, Inside.BELLS}), frozenset({Outside.SIGN_IN})),
         "mint": Connections(frozenset({Inside.LEDGER}), frozenset({Outside.GITHUB})),
         "beat": Connections(frozenset({Inside.BELLS})),
         **{belt.value: _of_belt(belt) for belt in Belt},

@@ -27,8 +27,9 @@ class Pace:
 
     asked: float = 1.0
     heartbeat: float = 15.0
-    longest: float = 900.0
-    """After so long a connection is ended; the browser comes again by itself."""
+    longest: float = 60.0
+    """After so long a connection is ended. The browser comes again by itself and is admitted anew, so that no stream
+    goes on for longer than this behind a session that ended or access that was lost."""
     again: float = 3.0
     """How long a browser is told to wait before it comes again."""
     most: int = 128

@@ -12,6 +12,7 @@ WEB_PORT, MINT_PORT, EGRESS_PORT, LEDGER_PORT, BELLS_PORT = 8000, 8010, 3128, 54
 BOX_BELTS = (Belt.PLANNER.value, Belt.EXECUTOR.value)
 
 _GITHUB = ("GITHUB_API_URL",)
+_SIGN_IN = ("GITHUB_CLIENT_ID",)
 _MODELS = (
     "ANTHROPIC_BASE_URL",
     "COUNTERSIGN_PLANNER_MODEL",
@@ -72,7 +73,8 @@ def _belt(belt: Belt) -> Part:
 
 def _egress(process: str) -> Part:
     asked = (*_GITHUB, *(("ANTHROPIC_BASE_URL", "COUNTERSIGN_EGRESS_HOSTS") if process in BOX_BELTS else ()))
-    asked = (*asked, *(_DOCS if process == Belt.PLANNER else ()), "COUNTERSIGN_EGRESS_NETWORKS")
+    asked = (*asked, *(_DOCS if process == Belt.PLANNER else _SIGN_IN if process == "web" else ()))
+    asked = (*asked, "COUNTERSIGN_EGRESS_NETWORKS")
     fixed = {"COUNTERSIGN_EGRESS_LISTEN": f"0.0.0.0:{EGRESS_PORT}"}
     return Part(egress_of(process), ("egress", process), asked=asked, fixed=fixed, memory_mib=128)
 
@@ -80,9 +82,9 @@ def _egress(process: str) -> Part:
 WEB = Part(
     "web",
     ("web",),
-    secrets=(_LEDGER, _BELLS, "GITHUB_WEBHOOK_SECRET"),
-    asked=("COUNTERSIGN_LABEL", "COUNTERSIGN_BOT_ID"),
-    fixed={"HOST": "0.0.0.0", "PORT": str(WEB_PORT), "COUNTERSIGN_DATA_DIR": "/data"},
+    secrets=(_LEDGER, _BELLS, "GITHUB_WEBHOOK_SECRET", "GITHUB_CLIENT_SECRET"),
+    asked=("COUNTERSIGN_LABEL", "COUNTERSIGN_BOT_ID", *_GITHUB, *_SIGN_IN, "COUNTERSIGN_URL"),
+    fixed={"HOST": "0.0.0.0", "PORT": str(WEB_PORT), "COUNTERSIGN_DATA_DIR": "/data", **_way("web")},
     memory_mib=384,
     cpus="1",
 )

@@ -19,6 +19,8 @@ class Registering:
     """A browser that goes step by step. `link` is what was printed."""
 
     link: str
+    handed: str = ""
+    """The cookies that it was given when it came in, as they were set."""
     browser: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=60, trust_env=False))
 
     def __post_init__(self) -> None:
@@ -27,6 +29,7 @@ class Registering:
     def comes_in(self) -> httpx.Response:
         """The printed link is opened; our page."""
         self.page = self.browser.get(self.link)
+        self.handed += "".join(one.headers.get("set-cookie", "") for one in self.page.history)
         return self.page
 
     def sends(self, **fields: str) -> httpx.Response:

@@ -38,6 +38,7 @@ GIVEN = {
     "GITHUB_API_URL": "https://github.test", "ANTHROPIC_BASE_URL": "https://models.test",
     "COUNTERSIGN_DOCS_HOSTS": "docs.test", "COUNTERSIGN_EGRESS_NETWORKS": "198.18.0.0/15",
     "COUNTERSIGN_SWEEP_SECONDS": "0.5", "COUNTERSIGN_WATCH_SECONDS": "0.5", "GITHUB_APP_ID": "7",
+    "GITHUB_CLIENT_ID": "Iv1.1", "COUNTERSIGN_URL": "https://countersign.test",
 }  # fmt: skip
 PORTS = {"postgres": 5432, "redis": 6379, "mint": 8010, "web": 8000}
 NOT_PLAYED = ("migrate", "accounts")
@@ -208,7 +209,8 @@ def _product(stage: Stage, trusted: Path) -> None:
     credentials = {belt: secrets.token_hex(16) for belt in ("planner", "executor", "publisher")}
     held = {
         "DATABASE_URL": url, "CELERY_BROKER_URL": f"redis://:{word}@redis:6379/0", "ANTHROPIC_API_KEY": "a key",
-        "GITHUB_WEBHOOK_SECRET": HOOK_SECRET, "GITHUB_PRIVATE_KEY": (stage.folder / "key.pem").read_text(),
+        "GITHUB_WEBHOOK_SECRET": HOOK_SECRET, "GITHUB_CLIENT_SECRET": "a client's secret",
+        "GITHUB_PRIVATE_KEY": (stage.folder / "key.pem").read_text(),
         **{f"COUNTERSIGN_MINT_CREDENTIAL_{belt.upper()}": value for belt, value in credentials.items()},
     }  # fmt: skip
     bare = ["redis-server", "--bind", "0.0.0.0", "--save", "", "--appendonly", "no", "--requirepass", word]

@@ -14,6 +14,7 @@ APART = ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "-
 LEADS = {
     "mint": ["github.test"], "planner": ["github.test", "models.test", "docs.test"],
     "executor": ["github.test", "models.test"], "publisher": ["github.test"],
+    "web": ["github.test"],
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from worker.way_out import way_out
 GIVEN = {
     "GITHUB_APP_ID": "1", "COUNTERSIGN_HOST": "countersign.example.com", "GITHUB_API_URL": "https://api.acme.ghe.com",
     "ANTHROPIC_BASE_URL": "https://models.example.com", "COUNTERSIGN_DOCS_HOSTS": "docs.example.com",
-    "COUNTERSIGN_EGRESS_HOSTS": "packages.example.com",
+    "COUNTERSIGN_EGRESS_HOSTS": "packages.example.com", "GITHUB_CLIENT_ID": "Iv1.1",
 }  # fmt: skip
 API, CODE, MODEL = "api.acme.ghe.com:443", "acme.ghe.com:443", "models.example.com:443"
 
@@ -34,7 +34,14 @@ def test_the_ways_out_of_the_compose_file_lead_where_the_table_leads() -> None:
         "egress-planner": {API, CODE, MODEL, "docs.example.com:443", "packages.example.com:443"},
         "egress-executor": {API, CODE, MODEL, "packages.example.com:443"},
         "egress-publisher": {API},
+        "egress-web": {API, CODE},
     }
+
+
+def test_the_web_process_is_led_to_nobody_where_people_do_not_sign_in() -> None:
+    env = compose()["services"]["egress-web"]["environment"]
+    nobody = {key: interpolated(value, GIVEN | {"GITHUB_CLIENT_ID": ""}) for key, value in env.items()}
+    assert way_out("web", nobody).rules.hosts == frozenset()
 
 
 def services(change: Callable[[Json], object]) -> Callable[[Json], object]:

@@ -24,6 +24,7 @@ from worker.way_out import hosts_of, way_out, ways_out
 SAID = {
     "GITHUB_API_URL": "https://api.acme.ghe.com", "ANTHROPIC_BASE_URL": "https://models.example.com:8443",
     "COUNTERSIGN_DOCS_HOSTS": "docs.example.com", "COUNTERSIGN_EGRESS_HOSTS": "packages.example.com",
+    "GITHUB_CLIENT_ID": "Iv1.1",
 }  # fmt: skip
 API, CODE, MODEL = "api.acme.ghe.com:443", "acme.ghe.com:443", "models.example.com:8443"
 DOCS, PACKAGES = "docs.example.com:443", "packages.example.com:443"
@@ -35,7 +36,9 @@ def test_each_process_has_the_way_out_that_the_belt_table_gives_it() -> None:
         "planner": {API, CODE, MODEL, DOCS, PACKAGES},
         "executor": {API, CODE, MODEL, PACKAGES},
         "publisher": {API},
+        "web": {API, CODE},
     }
+    assert hosts_of("web", {}) == frozenset(), "nobody signs in there"
 
 
 def test_where_nothing_is_said_it_is_the_public_github_and_the_vendor_alone() -> None:
@@ -45,7 +48,6 @@ def test_where_nothing_is_said_it_is_the_public_github_and_the_vendor_alone() ->
 
 
 @pytest.mark.parametrize(("process", "env", "name"), [
-    ("web", {}, "web"),
     ("beat", {}, "beat"),
     ("nobody", {}, "nobody"),
     ("planner", {"ANTHROPIC_BASE_URL": "http://models.example.com"}, "ANTHROPIC_BASE_URL"),
@@ -65,7 +67,7 @@ def test_what_cannot_be_a_way_out_is_refused(process: str, env: dict[str, str], 
 
 
 def test_a_refusal_is_one_sentence_and_no_start() -> None:
-    refused(run("egress", "web", env={}), "web")
+    refused(run("egress", "beat", env={}), "beat")
 
 
 # -- secrets as files ------------------------------------------------------------------------------------------
@@ -86,6 +88,8 @@ def test_a_secret_may_be_a_file_and_nothing_of_it_is_taken_for_granted(tmp_path:
     file.write_text(" \n")
     with pytest.raises(HandedWrong, match="is empty"):
         with_files({"ANTHROPIC_API_KEY_FILE": str(file)})
+    # An installation may do without people who sign in; its file is mounted all the same.
+    assert not with_files({"GITHUB_CLIENT_SECRET_FILE": str(file)})["GITHUB_CLIENT_SECRET"].strip()
 
 
 def test_the_environment_of_a_process_is_read_with_its_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -17,7 +17,8 @@ import pytest
 from app.core.asked import api_of, form_address
 from app.main import make_server
 from app.registration import FILES, finish, is_registered, keep, kept, note, pending
-from app.settings import SettingsWrong, SetupSettings, web_settings
+from app.settings import SettingsWrong, web_settings
+from app.setup_settings import SetupSettings
 from app.web.handing import RegistrarLine
 from app.web.setup import SettingUp, expected, make_setup
 from infra.twin.twin import NO_APP, Twin
@@ -104,9 +105,13 @@ def test_from_the_printed_secret_to_kept_files_and_then_closed_for_good(data: Pa
         secrets = (twin.app.hook_secret, twin.app.client_secret, str(values["GITHUB_PRIVATE_KEY"]).splitlines()[5])
         assert (values["GITHUB_WEBHOOK_SECRET"], values["GITHUB_CLIENT_SECRET"]) == secrets[:2]
         assert not any(secret in done.text for secret in secrets)
+        cookie = mira.handed
+        assert all(word in cookie for word in ("HttpOnly", "SameSite=lax", "Path=/setup"))
         for address in (link, link.partition("?")[0], back):
             assert mira.browser.get(address).status_code == 410
         assert mira.browser.post(link.partition("?")[0], data={"name": "x"}).status_code == 410
+        guesses = [stranger.browser.get(link).status_code for _ in range(31)]
+        assert guesses[-1] == 429, "who guesses has to wait"
     assert stat.S_IMODE((data / "app").stat().st_mode) == 0o700
     assert {stat.S_IMODE(path.stat().st_mode) for path in (data / "app").iterdir()} == {0o600}
     assert not list(data.glob("setup.json")) and not list(data.glob("app.answer"))

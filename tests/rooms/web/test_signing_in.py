@@ -13,7 +13,9 @@ from fastapi import Request, Response
 from app.settings import SettingsWrong, web_settings
 from app.web.github_sign_in import SEEN_FOR, GitHubApp, GitHubSignIn
 from app.web.links import GOOD_FOR, new_link, take_link
+from app.web.live import PACE, Pace
 from app.web.sessions import LASTS, Seal, seal_of
+from app.web.sheets import HEADERS
 from app.web.signing_in import NotAsked, TokenOver
 from infra.twin.twin import AppWish, Twin
 from tests.fakes.facts import a_request, labelled
@@ -66,9 +68,11 @@ def site(env: dict[str, str], tmp_path: Path) -> Iterator[Site]:
     told = {"COUNTERSIGN_URL": url, "GITHUB_CLIENT_ID": twin.app.client_id, "GITHUB_CLIENT_SECRET": SECRET}
     settings = web_settings(env | told | {"GITHUB_API_URL": twin.url, "PORT": str(port)})
     github = GitHubApp(twin.app.client_id, SECRET, twin.url, twin.url, f"{url}/sign-in/back")
-    with running(settings, port=port) as door:
-        opened(door.ledger, labelled(a_request(run="r-mine", number=1, repository_id=mine)))
-        opened(door.ledger, labelled(a_request(run="r-other", number=2, repository_id=other)))
+    with running(settings, port=port, pace=Pace(asked=0.05, heartbeat=0.2, longest=0.5)) as door:
+        for run, repository in (("r-mine", mine), ("r-other", other)):
+            request = a_request(run=run, number=1, repository_id=repository)
+            named = request.model_copy(update={"repository": f"acme/{run.removeprefix('r-')}"})
+            opened(door.ledger, labelled(named))
         yield Site(door, twin, github, mine, other)
     twin.stop()
 
@@ -77,8 +81,11 @@ def test_a_person_sees_the_runs_of_their_repositories_and_nothing_of_others_unti
     url = site.door.url
     assert "Sign in with GitHub" in site.browser("mira").get(f"{url}/runs").text
     browser, page = site.goes_in("mira")
-    assert page.url.path == "/runs" and "r-mine" in page.text and "r-other" not in page.text
+    assert page.url.path == "/runs" and "r-mine" in page.text and "other" not in page.text
     assert browser.get(f"{url}/runs/r-mine").status_code == 200
+    sought = browser.get(f"{url}/runs?state=wanted").text
+    assert "r-mine" in sought and "r-other" not in sought
+    assert browser.get(f"{url}/runs/r-other/live").status_code == 404
     hidden, absent = browser.get(f"{url}/runs/r-other"), browser.get(f"{url}/runs/r-nothere")
     assert (hidden.status_code, hidden.text) == (absent.status_code, absent.text) == (404, absent.text)
     cookie = next(one for one in browser.cookies.jar if one.name == "countersign")
@@ -120,10 +127,58 @@ def test_who_may_see_nothing_or_does_not_want_to_or_comes_with_anothers_answer_i
     assert "default-src &#39;none&#39;" not in page.text and "unsafe" not in page.headers["content-security-policy"]
 
 
-def test_who_tries_too_often_has_to_wait(site: Site) -> None:
+def test_nobody_is_led_elsewhere_and_every_answer_bounds_what_a_browser_may_do(site: Site) -> None:
+    url = site.door.url
+    site.twin.forge.sign_ins.authorised.add("mira")
+    browser = site.browser("mira")
+    begun = browser.get(f"{url}/sign-in?next=https://evil.example", follow_redirects=False)
+    assert begun.headers["location"].startswith(f"{site.twin.url}/login/oauth/authorize?")
+    back = browser.get(begun.headers["location"], follow_redirects=False).headers["location"]
+    assert browser.get(f"{back}&next=//evil.example", follow_redirects=False).headers["location"] == "/runs"
+    assert all(word in begun.headers["set-cookie"] for word in ("HttpOnly", "SameSite=lax", "Path=/"))
+    for path in ("/runs", "/you", "/numbers", "/runs/r-nothere", "/runs/r-other/kept/x", "/setup", "/sign-in/back"):
+        for one in (browser, httpx):
+            answer = one.get(f"{url}{path}")
+            assert {name: answer.headers.get(name) for name in HEADERS} == HEADERS, path
+    rules = dict(one.strip().partition(" ")[::2] for one in HEADERS["content-security-policy"].split(";"))
+    assert rules.pop("default-src") == rules.pop("base-uri") == rules.pop("frame-ancestors") == "'none'"
+    assert rules.pop("form-action") == "'self'" and set(rules.values()) == {"'self'"}
+
+
+def test_a_stream_does_not_go_on_behind_a_session_that_ended(site: Site) -> None:
+    site.twin.forge.sign_ins.authorised.add("mira")
+    browser, _ = site.goes_in("mira")
+    address = f"{site.door.url}/runs/r-mine/live"
+    with browser.stream("GET", address) as stream:
+        word = dict(HIDDEN.findall(browser.get(f"{site.door.url}/you").text))
+        copied = dict(browser.cookies)
+        assert browser.post(f"{site.door.url}/sign-out", data=word).status_code == 200
+        assert list(stream.iter_lines()), "it ends by itself"
+    assert httpx.get(address, cookies=copied, trust_env=False).status_code == 401
+    assert PACE.longest <= SEEN_FOR <= 60, "so late may it be noticed"
+
+
+def test_who_tries_too_often_has_to_wait(site: Site, env: dict[str, str]) -> None:
     answers = [httpx.get(f"{site.door.url}/sign-in", trust_env=False) for _ in range(31)]
     assert [one.status_code for one in answers] == [303] * 30 + [429]
     assert 0 < int(answers[-1].headers["retry-after"]) <= 61
+    assert httpx.get(f"{site.door.url}/sign-in/back", trust_env=False).status_code == 429
+    with running(web_settings(env)) as door:
+        guesses = [httpx.get(f"{door.url}/enter?key={'x' * 32}", trust_env=False).status_code for _ in range(31)]
+        assert (guesses[0], guesses[-1]) == (403, 429)
+
+
+def test_the_list_of_what_may_be_seen_stays_with_this_github_and_leaves_out_the_suspended(site: Site) -> None:
+    token = str(site.twin.forge.sign_ins.new_token(site.twin.forge.world, _person(site, "mira"))["access_token"])
+    elsewhere = {"link": '<http://127.0.0.1:9/user/installations?page=2>; rel="next"'}
+    site.twin.control.fault(
+        r"^GET /user/installations", mode="instead", status=200, body='{"installations": []}', headers=elsewhere
+    )
+    with pytest.raises(NotAsked, match="another host"):
+        GitHubSignIn(site.github).repositories(token)
+    assert GitHubSignIn(site.github).repositories(token) == {site.mine}
+    site.twin.control.suspend("acme")
+    assert GitHubSignIn(site.github).repositories(token) == set()
 
 
 def test_what_a_person_may_see_is_asked_again_after_a_minute_and_is_nothing_where_github_is_away(site: Site) -> None:
