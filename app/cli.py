@@ -24,6 +24,8 @@ def main(words: Sequence[str] | None = None) -> int:
         _become("worker.main", given)
     if given and given[0] == "demo":
         _become("infra.demo", given[1:])
+    if given and given[0] == "eval":
+        _become("infra.eval", given[1:])
     if given == ["web"]:
         _become("app.main", [])
     parser = _parser()
@@ -66,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         ("distill", "the part of a long output that decides"),
         ("rank", "the files that an issue may be about"),
         ("demo", "everything, with a GitHub look-alike, on a real package"),
+        ("eval", "task sets, with planner and executor scored apart; or this installation's runs"),
     ):
         commands.add_parser(name, help=words, add_help=False)
     schema = commands.add_parser("schema", help="the JSON Schema of a plan, of a policy or of an operator's bounds")

@@ -34,16 +34,16 @@ class Blame(Part):
     why: tuple[str, ...] = ()
 
 
-def blame(plan: PlanScore, work: WorkScore | None, outside: str = "") -> Blame:
+def blame(plan: PlanScore | None, work: WorkScore | None, outside: str = "") -> Blame:
     """Who is to blame for a run. `outside` says what stood in the way that was neither's doing."""
     if outside:
         return Blame(whose=Whose.NEITHER, why=(outside,))
     if work is not None and work.hidden and not work.faults():
         return Blame(whose=Whose.NOBODY)
-    if plan.right() is False:
+    if plan is not None and plan.right() is False:
         return Blame(whose=Whose.PLANNER, why=plan.faults())
     if work is not None and work.right() is False:
         return Blame(whose=Whose.EXECUTOR, why=work.faults())
-    if plan.right() is None and (work is None or work.ending is WorkEnding.HELD):
+    if (plan is None or plan.right() is None) and (work is None or work.ending is WorkEnding.HELD):
         return Blame(whose=Whose.UNKNOWN)
     return Blame(whose=Whose.NOBODY)

@@ -105,7 +105,8 @@ class PlanScore(Part):
         return tuple(told)
 
     def value(self) -> float | None:
-        """From 0 to 1: the mean of what is known of files found, files left alone, citations, checks, room.
+        """From 0 to 1: how well it aims (the mean of `recall` and `precision`) times how well it is made (the mean of
+        what is known of citations, checks and room).
 
         A question where one was due is 1; any other end without a plan, and a plan where a question was due, is 0.
         """
@@ -116,8 +117,9 @@ class PlanScore(Part):
         if self.ending is PlanEnding.QUESTION:
             return 1.0
         cited = self.held / self.evidence if self.evidence else 0.0
-        parts = [self.recall, self.precision, cited, _flag(self.relevant), _flag(self.room)]
-        return fmean(part for part in parts if part is not None)
+        made = [cited, _flag(self.relevant), _flag(self.room)]
+        aims = [self.recall, self.precision]
+        return _mean(aims) * _mean(made)
 
 
 class Planned(Part):
@@ -175,6 +177,12 @@ def _share(found: tuple[str, ...] | None, other: tuple[str, ...] | None) -> floa
     if found is None or other is None:
         return None
     return len(found) / (len(found) + len(other)) if found or other else 1.0
+
+
+def _mean(parts: Iterable[float | None]) -> float:
+    """Of what is known of them; 1 where nothing is."""
+    known = [part for part in parts if part is not None]
+    return fmean(known) if known else 1.0
 
 
 def _flag(value: int | bool | None) -> float | None:

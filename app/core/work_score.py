@@ -100,9 +100,7 @@ class Worked(Part):
 def score_work(told: Worked, plan: Plan, policy: Policy, gold: Gold | None) -> WorkScore:
     """The score of one execution."""
     true, claims = _truth(told)
-    spent = Spent()
-    for span in told.spans:
-        spent = spent.plus(span.spent())
+    spent = spent_of(told.spans)
     steps = {step.id for step in plan.steps}
     kept = steps if told.ending is WorkEnding.BUILT else steps & told.steps_kept
     return WorkScore(
@@ -119,6 +117,14 @@ def score_work(told: Worked, plan: Plan, policy: Policy, gold: Gold | None) -> W
         turns=sum(span.kind is SpanKind.MODEL and span.name == "executor" for span in told.spans),
         spent=spent,
     )
+
+
+def spent_of(spans: Iterable[Span]) -> Spent:
+    """What models cost for all of it."""
+    spent = Spent()
+    for span in spans:
+        spent = spent.plus(span.spent())
+    return spent
 
 
 def off_plan(spans: Iterable[Span]) -> int:

@@ -35,11 +35,11 @@ def test_a_plan_that_names_the_known_change_and_its_test_is_right_and_scores_1()
 @pytest.mark.parametrize(
     ("changes", "value", "fault"),
     [
-        ({"steps": steps("src/other.py")}, (0 + 0 + 1 + 1 + 1) / 5, "missed src/sizes.py"),
-        ({"steps": steps("src/sizes.py", "src/other.py")}, (1 + 0.5 + 1 + 1 + 1) / 5, ""),
-        ({"checks": [PYTEST | {"paths": ["docs/test_docs.py"]}]}, 4 / 5, "no check of the plan runs a test"),
-        ({"checks": [PYTEST | {"name": "ruff"}]}, 4 / 5, "no check of the plan runs a test"),
-        ({"budget": {"usd": "1", "calls": 9, "minutes": 9, "files": 3, "lines": 11}}, 4 / 5, "does not fit in the pla"),
+        ({"steps": steps("src/other.py")}, 0, "missed src/sizes.py"),
+        ({"steps": steps("src/sizes.py", "src/other.py")}, (1 + 0.5) / 2, ""),
+        ({"checks": [PYTEST | {"paths": ["docs/test_docs.py"]}]}, 2 / 3, "no check of the plan runs a test"),
+        ({"checks": [PYTEST | {"name": "ruff"}]}, 2 / 3, "no check of the plan runs a test"),
+        ({"budget": {"usd": "1", "calls": 9, "minutes": 9, "files": 3, "lines": 11}}, 2 / 3, "does not fit in the pla"),
     ],
 )
 def test_what_is_missing_or_too_much_costs_its_part(changes: dict[str, Any], value: float, fault: str) -> None:
@@ -51,7 +51,7 @@ def test_what_is_missing_or_too_much_costs_its_part(changes: dict[str, Any], val
 
 def test_citations_that_do_not_hold_are_told_and_counted() -> None:
     one = scored(MADE.model_copy(update={"held": 0}))
-    assert (one.evidence, one.held, one.value()) == (1, 0, pytest.approx(4 / 5))
+    assert (one.evidence, one.held, one.value()) == (1, 0, pytest.approx(2 / 3))
     assert one.faults() == ("1 of 1 citations do not hold",)
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+from app.core.blame import Whose
 from app.core.digest import short
 from app.core.run import Published
+from infra.eval import production
 from tests.fakes.story import REPO, Story
 
 pytestmark = pytest.mark.needs_userns
@@ -24,4 +26,10 @@ def test_a_maintainer_labels_reads_the_plan_approves_and_finds_a_draft(story_on_
     files = story.control.branch_files(REPO, pull["head"]["ref"])
     assert b'echo "hello $name"' in files["greet.sh"]
     assert set(files) == {"greet.sh", "tests/test_greet.sh", "Makefile", "README.md"}
+    (scores,) = production.scores(story.ledger, 5)
+    assert scores.plan is not None and scores.work is not None
+    assert (scores.template.split()[0], scores.plan.held, scores.plan.right()) == ("bugfix", 1, None)
+    assert (scores.work.done, scores.work.steps, scores.work.outside, scores.work.broken) == (2, 2, 0, ())
+    assert scores.work.true == scores.work.claims > 3
+    assert (scores.work.value(), scores.blame.whose) == (1.0, Whose.NOBODY)
     story.ends(Published, "Draft pull request", "open for review")

@@ -1,0 +1,158 @@
+"""The report of an evaluation: for the terminal, as JSON, and as one HTML page that needs nothing beside it."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from jinja2 import Environment
+
+from app.core.blame import Whose
+from app.core.paired import Compared
+from app.shown.scores import RunScores
+from infra.eval.folder import spent_on
+from infra.eval.play import Result
+from infra.eval.running import shown
+
+PLANNED = ("found", "missed", "extra", "cited", "checks", "planner")
+WORKED = ("steps", "beside", "true", "unseen", "executor", "failure")
+_HEADS = ("task", *PLANNED, *WORKED)
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Countersign evaluation</title>
+<style>
+:root { color-scheme: light dark; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 80rem; padding: 0 1rem; }
+table { border-collapse: collapse; margin: 1rem 0; }
+caption { text-align: left; font-weight: bold; padding: .3rem 0; }
+th, td { padding: .3rem .6rem; text-align: left; border-bottom: 1px solid #8886; vertical-align: top; }
+.wide { overflow-x: auto; }
+</style></head><body><main>
+<h1>Countersign evaluation</h1>
+<dl>{% for name, value in made_with.items() %}<dt>{{ name }}</dt><dd>{{ value or "–" }}</dd>{% endfor %}</dl>
+<table><caption>In all</caption><tbody>
+{% for name, value in sums.items() %}<tr><th scope="row">{{ name }}</th><td>{{ value }}</td></tr>{% endfor %}
+</tbody></table>
+<div class="wide" role="region" aria-label="Tasks" tabindex="0">
+<table><caption>Tasks</caption>
+<thead><tr>{% for head in heads %}<th scope="col">{{ head }}</th>{% endfor %}</tr></thead>
+<tbody>{% for row in rows %}<tr>{% for cell in row %}{% if loop.first %}<th scope="row">{{ cell }}</th>
+{% else %}<td>{{ cell }}</td>{% endif %}{% endfor %}</tr>{% endfor %}</tbody></table></div>
+<table><caption>Whose failure</caption><thead><tr><th scope="col">task</th><th scope="col">whose</th>
+<th scope="col">what</th></tr></thead>
+<tbody>{% for one in failures %}<tr><th scope="row">{{ one[0] }}</th><td>{{ one[1] }}</td><td>{{ one[2] }}</td></tr>
+{% else %}<tr><td colspan="3">Nothing failed.</td></tr>{% endfor %}</tbody></table>
+{% if undone %}<h2>Not done</h2><ul>{% for name, why in undone.items() %}<li>{{ name }}: {{ why }}</li>{% endfor %}</ul>
+{% endif %}</main></body></html>"""
+
+
+def as_text(results: Mapping[str, Result], undone: Mapping[str, str]) -> str:
+    """The report for a terminal."""
+    lines = [*table(_HEADS, [_row(one) for one in results.values()]), ""]
+    lines += [f"{name}: {value}" for name, value in sums(results.values()).items()]
+    failures = _failures(results.values())
+    if failures:
+        lines += ["", *table(("task", "whose", "what"), failures)]
+    lines += ["", *(f"Not done: {name}: {why}" for name, why in undone.items())] if undone else []
+    return "\n".join(lines)
+
+
+def as_json(made_with: Mapping[str, str], results: Mapping[str, Result], undone: Mapping[str, str]) -> str:
+    """The report for programs."""
+    told: dict[str, Any] = {
+        "made_with": dict(made_with),
+        "sums": sums(results.values()),
+        "tasks": [one.model_dump(mode="json") | {"figures": one.scores.figures()} for one in results.values()],
+        "undone": dict(undone),
+    }
+    return json.dumps(told, indent=1, ensure_ascii=False)
+
+
+def as_html(made_with: Mapping[str, str], results: Mapping[str, Result], undone: Mapping[str, str]) -> str:
+    """The report as a page."""
+    page = Environment(autoescape=True).from_string(_PAGE)
+    return page.render(
+        made_with=made_with,
+        sums=sums(results.values()),
+        heads=_HEADS,
+        rows=[_row(one) for one in results.values()],
+        failures=_failures(results.values()),
+        undone=undone,
+    )
+
+
+def sums(results: Iterable[Result]) -> dict[str, str]:
+    """Means and counts over all tasks, each over those of which it is known."""
+    all_ = list(results)
+    told = {"tasks": str(len(all_)), "cost": f"${spent_on(all_):.2f}"}
+    for name in dict.fromkeys(name for one in all_ for name in one.scores.figures()):
+        told[name] = mean_of(name, [one.scores for one in all_])
+    whose = Counter(one.scores.blame.whose for one in all_)
+    told["failures of the planner"] = str(whose[Whose.PLANNER])
+    told["failures of the executor"] = str(whose[Whose.EXECUTOR])
+    told["of neither"] = str(whose[Whose.NEITHER])
+    return told
+
+
+def mean_of(figure: str, scores: Sequence[RunScores]) -> str:
+    """A share of passed, or a mean, and over how many."""
+    known = [value for one in scores if (value := one.figures()[figure]) is not None]
+    if not known:
+        return "not known"
+    if all(isinstance(value, bool) for value in known):
+        return f"{sum(known)} of {len(known)}"
+    return f"{fmean(known):.2f} over {len(known)}"
+
+
+def compared(found: Sequence[Compared]) -> str:
+    """The comparison of two results for a terminal."""
+    heads = ("figure", "tasks", "before", "after", "differing", "p", "judged")
+    rows = [
+        (one.figure, str(one.tasks), f"{one.before:.2f}", f"{one.after:.2f}", str(one.differing), f"{one.p:.4f}",
+         str(one.judged))
+        for one in found
+    ]  # fmt: skip
+    return "\n".join(table(heads, rows))
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines in columns."""
+    widths = [max(len(row[at]) for row in (heads, *rows)) for at in range(len(heads))]
+    return [
+        "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in (heads, *rows)
+    ]
+
+
+def _row(result: Result) -> tuple[str, ...]:
+    return (result.task, *cells(result.scores))
+
+
+def cells(scores: RunScores) -> tuple[str, ...]:
+    """The figures of one run, in the order of the table's columns."""
+    plan, work = scores.plan, scores.work
+    planned = ("–",) * 5
+    if plan is not None:
+        counts = (_many(plan.found), _many(plan.missed), _many(plan.extra))
+        relevant = "–" if plan.relevant is None else str(plan.relevant)
+        planned = (*counts, f"{plan.held}/{plan.evidence}", f"{relevant}/{plan.checks}")
+    worked = ("–",) * 4
+    if work is not None:
+        unseen = "–" if work.hidden is None else f"{work.hidden_passed}/{work.hidden}"
+        worked = (f"{work.done}/{work.steps}", str(work.outside), f"{work.true}/{work.claims}", unseen)
+    ends = (shown(plan.value() if plan else None), shown(work.value() if work else None))
+    return (*planned, ends[0], *worked, ends[1], str(scores.blame.whose))
+
+
+def _many(paths: Sequence[str] | None) -> str:
+    return "–" if paths is None else str(len(paths))
+
+
+def _failures(results: Iterable[Result]) -> list[tuple[str, str, str]]:
+    return [
+        (one.task, str(one.scores.blame.whose), "; ".join(one.scores.blame.why))
+        for one in results
+        if one.scores.blame.why
+    ]
