@@ -109,6 +109,7 @@ def _told(shown: "Whole") -> Iterator[str]:
         yield from _plan(drafted)
     for work in shown.works:
         yield from _work(work)
+    yield from _unwritten(shown)
     for one_case in shown.investigations:
         yield from _head(f"Observations for version {one_case.version}")
         yield from filter(None, [one_case.trouble])
@@ -151,6 +152,26 @@ def _work(work: "Work") -> Iterator[str]:
         yield f"  {run.name}, {run.when.replace('_', ' ')}: {ended}, {run.seconds:.1f} s ({run.output_ref[:12]})"
     yield f"patch, {work.report.changed_lines} changed lines:"
     yield from work.patch.splitlines()
+
+
+def _unwritten(shown: "Whole") -> Iterator[str]:
+    """What a staged run would have written; the difference stands with the work."""
+    if shown.unwritten is None:
+        return
+    yield from _head("What would have been written (the run is staged)")
+    staged = shown.unwritten.staged
+    if staged is None:
+        yield shown.unwritten.trouble
+        return
+    yield f"branch {staged.branch} from {staged.base_commit[:12]} of {staged.base_branch}"
+    for obstacle in staged.obstacles:
+        yield f"would be refused: {_flat(obstacle)}"
+    for number, message in enumerate(staged.messages, start=1):
+        yield f"commit {number}:"
+        yield from (f"  {line}" for line in message.splitlines())
+    yield f"draft pull request: {_flat(staged.title)}"
+    yield from (f"  {line}" for line in staged.body.splitlines())
+    yield f"difference: the patch of the newest work above ({staged.diff_ref[:12]})"
 
 
 def _done(shown: "Whole") -> Iterator[str]:

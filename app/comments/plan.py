@@ -52,11 +52,11 @@ def _approval(plan: Plan, proposal: Proposal, policy: Policy | None) -> str:
         what = f"The questions are then worked on by reading {place}; the report is a comment here. Nothing is changed."
     elif plan.rule is not None:
         what = (
-            f"The rule is then applied by code to {place}, in a sealed box with the checks, and opened as a draft pull "
-            "request. No model has a part in it."
+            f"The rule is then applied by code to {place}, in a sealed box with the checks, and {_end(policy)}. "
+            "No model has a part in it."
         )
     else:
-        what = f"It is then carried out on {place}, in a sealed box, and opened as a draft pull request."
+        what = f"It is then carried out on {place}, in a sealed box, and {_end(policy)}."
     more = beyond_one(policy, proposal)
     return (
         "> [!IMPORTANT]\n"
@@ -68,6 +68,12 @@ def _approval(plan: Plan, proposal: Proposal, policy: Policy | None) -> str:
         "`/revise` and your words ask for another version; `/reject` ends it. "
         f"The offer stands until {proposal.expires_at:%Y-%m-%d %H:%M} UTC."
     )
+
+
+def _end(policy: Policy | None) -> str:
+    if policy is not None and policy.staged:
+        return "shown as it would be written: **this run is staged, and no branch or pull request is made**"
+    return "opened as a draft pull request"
 
 
 def _notices(proposal: Proposal) -> list[str]:

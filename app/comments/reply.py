@@ -59,7 +59,7 @@ def _why(state: State) -> str:
         NeedsInput: "The issue's author can unblock this by answering the question; `/answer` and their words is for "
         "everybody who may revise.",
         Approved: "The approved plan is being carried out; `/cancel` would end it.",
-        Built: "The draft pull request is being opened.",
+        Built: "The change is made; the last step is on its way, and nothing is asked of anybody now.",
         Reporting: "The report is being posted; nothing is asked of anybody now.",
         Published: "The rest is the review of the pull request.",
     }

@@ -61,7 +61,10 @@ def _approved(state: Approved) -> str:
 
 def _built(state: Built) -> str:
     plan = code(short(state.proposal.digest))
-    return f"The change is made and was held against the plan; the draft pull request for plan {plan} is being opened."
+    made = "The change is made and was held against the plan"
+    if state.policy is not None and state.policy.staged:
+        return f"{made}; what would be written for plan {plan} is being put together. This run is staged."
+    return f"{made}; the draft pull request for plan {plan} is being opened."
 
 
 def _reporting(state: Reporting) -> str:

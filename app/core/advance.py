@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.core import asking, dropping, going_on, working
+from app.core import asking, dropping, going_on, staging, working
 from app.core.effects import Effect
 from app.core.facts import (
     AmendmentProposed,
@@ -18,6 +18,7 @@ from app.core.facts import (
     CommandGiven,
     CommandUnclear,
     DraftOpened,
+    DraftStaged,
     EffectAbandoned,
     ExecutionFailed,
     ExecutionHeld,
@@ -99,6 +100,7 @@ def _table() -> Mapping[tuple[type, type], Transition]:
         ((Approved, Built), ApprovalVoided, working.approval_voided),
         ((Built,), DraftOpened, working.draft_opened),
         ((Closed, Proposed), DraftOpened, working.draft_opened_late),
+        ((Built,), DraftStaged, staging.draft_staged),
         ((Built,), PublishFailed, working.publish_failed),
         ((Published,), PullRequestEnded, working.pull_request_ended),
         ((Wanted, NeedsInput, Proposed, Approved, Built), Expired, working.expired),

@@ -31,6 +31,7 @@ class EffectKind(StrEnum):
     SAY = "say"
     REACT = "react"
     OPEN_DRAFT = "open_draft"
+    STAGE_DRAFT = "stage_draft"
 
 
 class Outside(StrEnum):
@@ -113,6 +114,7 @@ REACH: Mapping[EffectKind, Reach] = MappingProxyType(
             needs=Needs.GRANT,
             with_workflows=_only(workflows="write"),
         ),
+        EffectKind.STAGE_DRAFT: Reach(Belt.PUBLISHER, _only(metadata="read", contents="read"), needs=Needs.GRANT),
     }
 )
 

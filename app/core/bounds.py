@@ -112,7 +112,7 @@ def bounded(policy: Policy, bounds: Bounds) -> Policy | Refused:
 
 _Breach = tuple[Place, str]
 
-NOT_CARRIED_OUT = ("mode", "follow_up")
+NOT_CARRIED_OUT = ("follow_up",)
 """Keys of the format of which this version carries out the default alone: anything else is refused, never ignored."""
 
 

@@ -167,7 +167,16 @@ class OpenDraft(_Effect):
     plan_digest: Sha256
 
 
-Effect = Annotated[LookUpAuthority | DraftPlan | Say | React | Execute | OpenDraft, Field(discriminator="kind")]
+class StageDraft(_Effect):
+    """Put together what would be written, and write nothing: the run is staged."""
+
+    kind: Literal[EffectKind.STAGE_DRAFT] = EffectKind.STAGE_DRAFT
+    plan_digest: Sha256
+
+
+Effect = Annotated[
+    LookUpAuthority | DraftPlan | Say | React | Execute | OpenDraft | StageDraft, Field(discriminator="kind")
+]
 
 EFFECTS: TypeAdapter[Effect] = TypeAdapter(Effect)
 """Reads and writes any effect."""

@@ -14,6 +14,7 @@ from app.core.issue import Person
 from app.core.plan import CommitId, RepoPath, Sha256, TemplatePin
 from app.core.run import KeptRepair, KeptStep, Part, PlanPart, PullRequest, Request, StallCode
 from app.core.split import Split
+from app.core.staged import DraftStaged as DraftStaged  # noqa: PLC0414
 from app.core.verb import Verb
 
 
@@ -381,6 +382,7 @@ Fact = Annotated[
     | ExecutionHeld
     | ApprovalVoided
     | DraftOpened
+    | DraftStaged
     | PublishFailed
     | PullRequestEnded
     | Expired

@@ -6,7 +6,17 @@ from typing import Any
 
 from app.core.budget import Spent
 from app.core.digest import short, text_digest
-from app.core.effects import DraftPlan, Effect, Narrow, ReplySaying, ReplyTopic, Say, StatusSaying
+from app.core.effects import (
+    DraftPlan,
+    Effect,
+    Narrow,
+    OpenDraft,
+    ReplySaying,
+    ReplyTopic,
+    Say,
+    StageDraft,
+    StatusSaying,
+)
 from app.core.issue import Person
 from app.core.run import Approval, Approved, Built, Closed, ClosedReason, Published, Reporting, State
 from app.core.verdict import Refused
@@ -88,6 +98,14 @@ def execute_key(approval: Approval) -> str:
 def open_key(approval: Approval, patch_ref: str) -> str:
     """One publication per approval and patch: the same patch under a new approval is a new effect."""
     return f"open:{_of(approval)}:{patch_ref[:12]}"
+
+
+def last_work(state: Built) -> OpenDraft | StageDraft:
+    """What is owed of a change that is built: the draft; of a staged run, that it is shown what would be written."""
+    key, digest = open_key(state.approval, state.patch_ref), state.proposal.digest
+    if state.policy is not None and state.policy.staged:
+        return StageDraft(key=f"stage:{key}", plan_digest=digest)
+    return OpenDraft(key=key, plan_digest=digest)
 
 
 def report_key(approval: Approval, findings_ref: str) -> str:

@@ -10,7 +10,9 @@ from app.core.effects import (
     Purpose,
     ReportSaying,
     Say,
+    StageDraft,
 )
+from app.core.move import last_work
 from app.core.run import Approved, Built, Closed, Proposed, Reporting, State, Wanted
 from app.core.verdict import Allowed, Refused, Verdict
 
@@ -22,9 +24,8 @@ def still_owed(effect: Effect, state: State) -> Verdict:
     if isinstance(effect, Execute):
         owed = isinstance(state, Approved) and state.proposal.digest == effect.plan_digest
         return _yes_if(owed, "no approval of this plan stands any more")
-    if isinstance(effect, OpenDraft):
-        owed = isinstance(state, Built) and state.proposal.digest == effect.plan_digest
-        return _yes_if(owed, "no built change of this plan stands any more")
+    if isinstance(effect, OpenDraft | StageDraft):
+        return _built_owed(effect, state)
     if isinstance(effect, LookUpAuthority):
         if effect.purpose is Purpose.LABEL:
             return _yes_if(isinstance(state, Wanted), "the label was decided already")
@@ -42,6 +43,14 @@ def still_owed(effect: Effect, state: State) -> Verdict:
 def _draft_owed(effect: DraftPlan, state: State) -> Verdict:
     waiting = (isinstance(state, Wanted) and state.allowed) or (isinstance(state, Proposed) and state.drafting)
     return _yes_if(waiting and effect.version == state.last_version + 1, "no plan of this version is asked for")
+
+
+def _built_owed(effect: OpenDraft | StageDraft, state: State) -> Verdict:
+    if not isinstance(state, Built) or state.proposal.digest != effect.plan_digest:
+        return Refused("no built change of this plan stands any more")
+    staged = isinstance(last_work(state), StageDraft)
+    words = "the run is staged, so nothing is written" if staged else "the run is not staged"
+    return _yes_if(staged == isinstance(effect, StageDraft), words)
 
 
 def _yes_if(owed: bool, otherwise: str) -> Verdict:

@@ -227,3 +227,8 @@ class Policy(_Section):
     mode: Literal["live", "staged"] = "live"
     """`staged`: everything is done but the last write; what would be written is shown."""
     follow_up: FollowingUp = FollowingUp()
+
+    @property
+    def staged(self) -> bool:
+        """Whether everything is done but the last write."""
+        return self.mode == "staged"

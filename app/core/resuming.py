@@ -2,15 +2,15 @@
 
 from app.core import facts as f
 from app.core import gate
-from app.core.effects import Execute, OpenDraft, ReplyTopic, ReportSaying, Say
+from app.core.effects import Execute, ReplyTopic, ReportSaying, Say
 from app.core.move import (
     Move,
     Stay,
     draft,
     execute_key,
     kept,
+    last_work,
     moment,
-    open_key,
     refusal,
     reply,
     report_key,
@@ -27,14 +27,15 @@ from app.core.run import (
     State,
     Wanted,
 )
+from app.core.staging import still_staged
 from app.core.verb import Verb
 from app.core.verdict import Refused
 
-REFRESHED = (ClosedReason.EXPIRED, ClosedReason.STALE, ClosedReason.FAILED)
+REFRESHED = (ClosedReason.EXPIRED, ClosedReason.STALE, ClosedReason.FAILED, ClosedReason.STAGED)
 """Ends after which a plan can be made anew."""
 
-RETRIED = (ClosedReason.FAILED,)
-"""Ends after which what failed can be tried again."""
+RETRIED = (ClosedReason.FAILED, ClosedReason.STAGED)
+"""Ends after which what failed can be tried again, or what was not written be written."""
 
 
 def is_resumed_by(state: Closed, verb: Verb) -> bool:
@@ -47,7 +48,8 @@ def way_on(state: Closed) -> str:
     ways = [f"`/{verb}`" for verb in (Verb.RETRY, Verb.REFRESH) if is_resumed_by(state, verb)]
     if not ways:
         return "Setting the label again starts a new run."
-    says = {"`/retry`": "tries again what failed", "`/refresh`": "makes a plan anew"}
+    again = "opens the draft from what is kept" if state.reason is ClosedReason.STAGED else "tries again what failed"
+    says = {"`/retry`": again, "`/refresh`": "makes a plan anew"}
     return "; ".join(f"{way} {says[way]}" for way in ways) + "."
 
 
@@ -93,6 +95,8 @@ def retry_decided(state: State, found: f.AuthorityFound) -> Move | Stay:
     verdict = gate.may_retry(found, state.request, state.proposal if carried_out else None)
     if isinstance(verdict, Refused):
         return Move(state, (refusal(state, "retry", found.person, verdict),))
+    if state.reason is ClosedReason.STAGED and (still := still_staged(found.policy)) is not None:
+        return Move(state, (refusal(state, "retry", found.person, still),))
     return _carried_out_anew(state, found) if carried_out else _planned_anew(state, found)
 
 
@@ -124,8 +128,7 @@ def _carried_out_anew(state: Closed, found: f.AuthorityFound) -> Move:
         return Move(Reporting(**shared, findings_ref=state.findings_ref), (say, report))
     if state.patch_ref and state.report_ref:
         built = Built(**shared, patch_ref=state.patch_ref, report_ref=state.report_ref)
-        key = open_key(approval, state.patch_ref)
-        return Move(built, (say, OpenDraft(key=key, plan_digest=state.proposal.digest)))
+        return Move(built, (say, last_work(built)))
     work = Execute(key=execute_key(approval), plan_digest=state.proposal.digest)
     # With a report all steps were done, and what they made did not hold: then none of it is gone on with.
     behind = state.proposal.work() if state.report_ref else state.work.handed_on()

@@ -217,6 +217,7 @@ class ClosedReason(StrEnum):
     TOO_LARGE = "too_large"
     FAILED = "failed"
     REPORTED = "reported"
+    STAGED = "staged"
 
 
 class StallCode(StrEnum):
@@ -336,6 +337,8 @@ class Closed(_State):
     report_ref: str = ""
     findings_ref: str = ""
     """What was found out, where the plan asked for a report."""
+    staged_ref: str = ""
+    """What would have been written, where the run is staged."""
     branch: str = ""
     """The branch that holds the work, where no pull request could be opened."""
     proposal: Proposal | None = None
@@ -363,7 +366,7 @@ _SEAL = _Seal()
 class Grant:
     """The right to execute and to publish exactly one plan. Only an approved run yields one."""
 
-    __slots__ = ("also", "approval", "begun", "proposal", "request")
+    __slots__ = ("also", "approval", "begun", "proposal", "request", "staged")
 
     def __init__(self, seal: _Seal, state: Approved | Built) -> None:
         if seal is not _SEAL:
@@ -372,6 +375,8 @@ class Grant:
         self.proposal = state.proposal
         self.approval = state.approval
         self.also = state.also
+        # Under a staged policy nothing may be written, whoever approved.
+        self.staged = state.policy is not None and state.policy.staged
         # What was built on the approved commit stays so: what has changed since is for the review of the draft.
         self.begun = isinstance(state, Built) or bool(state.work.steps)
 

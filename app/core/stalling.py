@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from app.core.belts import Belt
 from app.core.facts import Stalled
-from app.core.move import draft, execute_key, open_key, report_key
+from app.core.move import draft, execute_key, last_work, report_key
 from app.core.run import Approved, Built, Proposed, Reporting, StallCode, State, Wanted
 
 PATIENCE = timedelta(minutes=15)
@@ -41,7 +41,7 @@ def waits_for(state: State) -> str:
     if isinstance(state, Approved):
         return execute_key(state.approval)
     if isinstance(state, Built):
-        return open_key(state.approval, state.patch_ref)
+        return last_work(state).key
     if isinstance(state, Reporting):
         return report_key(state.approval, state.findings_ref)
     return ""

@@ -45,7 +45,9 @@ def wait_of(state: State) -> Wait:
         case Approved():
             found = _approved(state)
         case Built():
-            found = Wait("The change is made and was held against the plan; the draft pull request is being opened.")
+            staged = state.policy is not None and state.policy.staged
+            last = "what would be written is being put together" if staged else "the draft pull request is being opened"
+            found = Wait(f"The change is made and was held against the plan; {last}.")
         case Reporting():
             found = Wait("The plan's questions were worked on; the report is being posted.")
         case Published():

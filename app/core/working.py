@@ -6,15 +6,15 @@ from app.core import facts as f
 from app.core.budget import Spent
 from app.core.digest import text_digest
 from app.core.dropping import approval_of_the_rest
-from app.core.effects import OpenDraft, PlanSaying, ReplyTopic, ReportSaying, Say, Slot, SplitSaying
+from app.core.effects import PlanSaying, ReplyTopic, ReportSaying, Say, Slot, SplitSaying
 from app.core.move import (
     Move,
     Stay,
     closed,
     is_well_before,
     kept,
+    last_work,
     moment,
-    open_key,
     reply,
     report_key,
     status,
@@ -221,8 +221,8 @@ def steps_done(state: Approved, fact: f.StepsDone) -> Move | Stay:
         patch_ref=fact.patch_ref,
         report_ref=fact.report_ref,
     )
-    key = open_key(state.approval, fact.patch_ref)
-    return Move(after, (status(f"built:{key}"), OpenDraft(key=key, plan_digest=fact.plan_digest)))
+    work = last_work(after)
+    return Move(after, (status(f"built:{work.key}"), work))
 
 
 def questions_answered(state: Approved, fact: f.QuestionsAnswered) -> Move | Stay:

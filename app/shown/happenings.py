@@ -83,6 +83,8 @@ def _of_belts(fact: f.Fact) -> str:
             return f"Repair {fact.repair.number} is done."
         case f.DraftOpened():
             return f"Pull request #{fact.pull.number} was opened from {fact.pull.branch}."
+        case f.DraftStaged():
+            return "What would be written was put together and kept; nothing was written, since the run is staged."
         case f.PlanNotPossible() | f.ExecutionFailed() | f.ExecutionHeld() | f.ApprovalVoided() | f.PublishFailed():
             return " ".join(part for part in (fact.reason, fact.remedy) if part)
         case f.Stalled() | f.EffectAbandoned():

@@ -13,6 +13,7 @@ from app.ledger.outcomes import RunView
 from app.ledger.store import Ledger
 from app.shown.cases import Investigation, investigations
 from app.shown.plans import Drafted, drafted
+from app.shown.staged import Unwritten, unwritten
 from app.shown.works import Work, named, works
 
 
@@ -40,6 +41,8 @@ class Whole:
     wait: Wait
     plans: list[Drafted]
     works: list[Work]
+    unwritten: Unwritten | None
+    """What a staged run would have written."""
     investigations: list[Investigation]
     spans: tuple[Span, ...]
     mints: tuple[Minted, ...]
@@ -69,6 +72,7 @@ def whole(ledger: Ledger, run: str) -> Whole | None:
         wait=wait_of(view.state),
         plans=drafted(ledger, view),
         works=works(ledger, view),
+        unwritten=unwritten(ledger, view.state),
         investigations=investigations(ledger, view),
         spans=ledger.spans(run),
         mints=ledger.mints(run),

@@ -6,6 +6,7 @@ from app.core.facts import (
     AuthorityFound,
     CommandGiven,
     DraftOpened,
+    DraftStaged,
     ExecutionFailed,
     ExecutionHeld,
     Fact,
@@ -66,5 +67,7 @@ def _words(fact: Fact) -> str:  # noqa: PLR0912 (one line for each kind)
             return f"It does not go on: {fact.reason} {fact.remedy}".strip()
         case DraftOpened():
             return f"Draft pull request #{fact.pull.number} was opened from {fact.pull.branch}."
+        case DraftStaged():
+            return "What would be written was put together and kept; nothing was written, since the run is staged."
         case _:
             return f"{fact.kind.replace('_', ' ')}."

@@ -17,6 +17,7 @@ from app.core.effects import (
     Purpose,
     ReportSaying,
     Say,
+    StageDraft,
     StatusSaying,
 )
 from app.core.facts import FACTS
@@ -159,6 +160,8 @@ def _is_taken_up_again(ended: Closed, fact: f.AuthorityFound) -> None:
         (Purpose.REFRESH, ClosedReason.STALE),
         (Purpose.REFRESH, ClosedReason.FAILED),
         (Purpose.RETRY, ClosedReason.FAILED),
+        (Purpose.REFRESH, ClosedReason.STAGED),
+        (Purpose.RETRY, ClosedReason.STAGED),
     }
     assert fact.permission in ("write", "admin") and not fact.person.is_bot
 
@@ -181,7 +184,7 @@ def test_runs_are_taken_up_again_and_end_well() -> None:
 
 def _not_stalled_by(world: World, owed: tuple[Effect, ...]) -> None:
     """The work for which the run was taken up again is a new effect."""
-    work = [one for one in owed if isinstance(one, DraftPlan | Execute | OpenDraft)]
+    work = [one for one in owed if isinstance(one, DraftPlan | Execute | OpenDraft | StageDraft)]
     assert work and all(one.key not in world.effects for one in work)
 
 

@@ -243,7 +243,11 @@ def test_what_is_not_carried_out_is_refused_and_never_ignored(key: str) -> None:
     assert isinstance(read, tuple)
     assert [(one.line, one.key) for one in read] == [(1, key)]
     assert "does not carry that out" in read[0].words
-    assert isinstance(bounded(Policy(), Bounds(staged=True)), Refused)
+
+
+def test_an_operator_who_stages_every_run_stages_those_of_policies_that_do_not_say_so() -> None:
+    assert parse_policy("mode: staged").staged  # type: ignore[union-attr]
+    assert bounded(Policy(), Bounds(staged=True)).staged and not Policy().staged  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("text", [

@@ -66,6 +66,7 @@ def test_work_that_makes_no_progress_is_said_while_the_run_waits_for_it() -> Non
 
 @pytest.mark.parametrize(("reason", "types"), [
     (ClosedReason.FAILED, ("/retry", "/refresh")), (ClosedReason.EXPIRED, ("/refresh",)), (ClosedReason.REJECTED, ()),
+    (ClosedReason.STAGED, ("/retry", "/refresh")),
 ])  # fmt: skip
 def test_an_end_says_why_and_how_the_run_is_taken_up_again(reason: ClosedReason, types: tuple[str, ...]) -> None:
     ended = wait_of(Closed(request=a_request(), reason=reason, words="It broke.", remedy="Mend it."))

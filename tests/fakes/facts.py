@@ -29,6 +29,7 @@ from app.core.effects import (
     Say,
     Slot,
     SourceKind,
+    StageDraft,
 )
 from app.core.issue import Person
 from app.core.owed import still_owed
@@ -224,6 +225,7 @@ _SHARED: dict[str, st.SearchStrategy[Any]] = {
     "request": _requests,
     "permission": st.sampled_from(["admin", "write", "read", "none"]),
     "key": st.sampled_from(["authority:label", "plan:1", "plan:2", "x"]),
+    "staged_ref": st.just(sha("staged")),
     "effect": st.sampled_from(["draft_plan", "execute", "open_draft", "look_up_authority", "say", "react"]),
     "comment_digest": st.just(sha("comment")),
     "kept": st.integers(1, 3).map(lambda step: KeptStep(id=step, files_ref=sha(f"files after {step}"))),
@@ -336,7 +338,7 @@ class World:
             return self._planned(effect, at)
         if isinstance(effect, Execute):
             return self._executed(effect, at)
-        if isinstance(effect, OpenDraft):
+        if isinstance(effect, OpenDraft | StageDraft):
             return self._published(effect, at)
         if isinstance(effect, Say):
             saying = effect.saying
@@ -489,9 +491,11 @@ class World:
             return f.ExecutionHeld(at=at, plan_digest=digest, reason=where)
         return f.ApprovalVoided(at=at, plan_digest=digest, reason="The approving comment is gone.")
 
-    def _published(self, effect: OpenDraft, at: datetime) -> f.Fact:
+    def _published(self, effect: OpenDraft | StageDraft, at: datetime) -> f.Fact:
         digest = effect.plan_digest
         how = self.pick(["done"] * 3 + ["failed", "voided", "voided"])
+        if how == "done" and isinstance(effect, StageDraft):
+            return f.DraftStaged(at=at, plan_digest=digest, staged_ref=sha("staged"))
         if how == "done":
             return f.DraftOpened(at=at, plan_digest=digest, pull=a_pull(self.fresh()))
         if how == "failed":

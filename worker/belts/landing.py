@@ -9,9 +9,11 @@ from app.core.facts import DraftOpened, Fact, PublishFailed
 from app.core.patch import FileChange, Patch
 from app.core.plan import Plan
 from app.core.policy import Policy
+from app.core.redact import redact
 from app.core.report import Report, not_run
 from app.core.result import result_fits
 from app.core.run import Built, PullRequest
+from app.core.staged import Staged
 from app.core.verdict import Refused
 from worker.github.errors import (
     AlreadyExists,
@@ -78,6 +80,32 @@ def open_draft(publisher: Publisher, finished: Finished, now: datetime) -> Told:
     return Told((opened,), f"pull request {pull.number} {asked.how}")
 
 
+def stage_draft(publisher: Publisher, finished: Finished, now: datetime) -> Staged | Told:
+    """What `open_draft` would write, after the same gate and by reading alone; or why it would not."""
+    fits = result_fits(finished.plan, finished.patch, finished.report, finished.state.policy or Policy())
+    if isinstance(fits, Refused):
+        return _failed(finished, str(fits), "Nothing was to be written.", now)
+    plan_, approval, work = finished.plan, finished.state.approval, _work(finished)
+    for attempt in range(1, BRANCH_TRIES + 1):
+        name = branch_name(plan_.issue_number, plan_.run, approval.plan_digest, attempt)
+        foreseen = publisher.foresee(name, plan_.base_branch, work)
+        if foreseen is not None:
+            break
+    else:
+        return _failed(finished, f"The branch {name} is there and holds something else.", "Remove it.", now)
+    title, body = _words(finished)
+    return Staged(
+        branch=foreseen.branch,
+        base_branch=plan_.base_branch,
+        base_commit=work.parent,
+        messages=foreseen.messages,
+        title=redact(title),
+        body=redact(body),
+        diff_ref=finished.report.diff_ref,
+        obstacles=foreseen.obstacles,
+    )
+
+
 def branch_name(issue_number: int, run: str, plan_digest: str, attempt: int = 1) -> str:
     """Derived from run and plan, so that it is found again; never from the issue's number alone (case GT-01)."""
     name = f"countersign/issue-{issue_number}-{plan_digest[:8]}-{run.rsplit('-', 1)[-1][:6]}"
@@ -114,13 +142,10 @@ def _changes(changes: tuple[FileChange, ...], finished: Finished) -> tuple[Chang
 
 
 def _open(publisher: Publisher, finished: Finished, landed: Landed) -> PullRequested | Refused:
-    plan_, approval = finished.plan, finished.state.approval
-    title = draft.title(plan_)
-    body = draft.body(plan_, approval, finished.report, finished.state.spent, finished.state.also)
-    if unrun := not_run(plan_, finished.report):
-        title, body = draft.unshown_title(title), draft.unshown_body(body, unrun)
+    base = finished.plan.base_branch
+    title, body = _words(finished)
     try:
-        return publisher.open_draft(landed.branch, plan_.base_branch, title, body)
+        return publisher.open_draft(landed.branch, base, title, body)
     except DraftUnsupported as error:
         policy = finished.state.policy
         if policy is None or policy.without_draft == "stop":
@@ -128,9 +153,17 @@ def _open(publisher: Publisher, finished: Finished, landed: Landed) -> PullReque
                 f"{error.reason} The work stands on the branch {landed.branch}.",
                 "Open a pull request from it, or set `without_draft: open` in the policy file.",
             )
-    return publisher.open_undrafted(
-        landed.branch, plan_.base_branch, draft.undrafted_title(title), draft.undrafted_body(body)
-    )
+    return publisher.open_undrafted(landed.branch, base, draft.undrafted_title(title), draft.undrafted_body(body))
+
+
+def _words(finished: Finished) -> tuple[str, str]:
+    """Title and text of the draft."""
+    plan_, approval = finished.plan, finished.state.approval
+    title = draft.title(plan_)
+    body = draft.body(plan_, approval, finished.report, finished.state.spent, finished.state.also)
+    if unrun := not_run(plan_, finished.report):
+        return draft.unshown_title(title), draft.unshown_body(body, unrun)
+    return title, body
 
 
 def _change(change: FileChange, content: Callable[[str], bytes]) -> Change:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from app.core.belts import Belt
-from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, Purpose, React, ReportSaying, Say, Slot
-from app.core.facts import AmendmentProposed, PlanDrafted, Said
+from app.core.digest import canonical
+from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, Purpose, React, ReportSaying, Say, Slot, StageDraft
+from app.core.facts import AmendmentProposed, DraftStaged, PlanDrafted, Said
 from app.core.patch import Patch
 from app.core.plan import Plan
 from app.core.report import Findings, Report
@@ -61,18 +62,36 @@ def say(shop: Shop, claim: Claim, trace: Trace) -> Done:
 def open_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
     """Branch and draft stand. The write token lives within this block, against a live Grant."""
     assert isinstance(claim.effect, OpenDraft)
+    finished = _finished(shop, claim)
+    with shop.line(claim) as line:
+        writer = Publisher(line.connection, line.repository, line.bot_user_id)
+        told = landing.open_draft(writer, finished, shop.clock())
+    return told.facts, told.outcome
+
+
+def stage_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
+    """What would be written is kept, and nothing is: the token of this block only reads."""
+    assert isinstance(claim.effect, StageDraft)
+    finished = _finished(shop, claim)
+    with shop.line(claim) as line:
+        reader = Publisher(line.connection, line.repository, line.bot_user_id)
+        staged = landing.stage_draft(reader, finished, shop.clock())
+    if isinstance(staged, landing.Told):
+        return staged.facts, staged.outcome
+    kept = shop.keep(canonical(staged), "application/json")
+    digest = finished.state.proposal.digest
+    return [DraftStaged(at=shop.clock(), plan_digest=digest, staged_ref=kept)], f"staged for {staged.branch}"
+
+
+def _finished(shop: Shop, claim: Claim) -> landing.Finished:
     assert isinstance(claim.state, Built)
-    finished = landing.Finished(
+    return landing.Finished(
         state=claim.state,
         plan=shop.approved_plan(claim.state),
         patch=Patch.model_validate_json(shop.kept(claim.state.patch_ref)),
         report=Report.model_validate_json(shop.kept(claim.state.report_ref)),
         content=shop.kept,
     )
-    with shop.line(claim) as line:
-        writer = Publisher(line.connection, line.repository, line.bot_user_id)
-        told = landing.open_draft(writer, finished, shop.clock())
-    return told.facts, told.outcome
 
 
 def _commenter(line: Line) -> Commenter:
@@ -132,4 +151,5 @@ DUTIES: Mapping[type, Callable[[Shop, Claim, Trace], Done]] = {
     Say: say,
     React: react,
     OpenDraft: open_draft,
+    StageDraft: stage_draft,
 }

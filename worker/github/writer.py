@@ -114,6 +114,14 @@ class Landed(Struct, frozen=True):
         return self.commits[-1]
 
 
+class Foreseen(Struct, frozen=True):
+    """How work would land: under this name, with these messages, and the rules that would refuse it."""
+
+    branch: str
+    messages: tuple[str, ...]
+    obstacles: tuple[str, ...]
+
+
 class PullRequested(Struct, frozen=True):
     """A pull request of ours that is there now; look at `pull.state`, somebody may have closed a found one."""
 
@@ -225,6 +233,16 @@ class Publisher:
             found.insert(0, _made(there))
             at = there.parents[0].sha
         return tuple(found) if at == work.parent else None
+
+    def foresee(self, name: str, base: str, work: Work) -> Foreseen | None:
+        """How `land` would do it, by reading alone; None where a branch of that name is there already."""
+        self._check_branch(name, base)
+        _check_paths(work.whole)
+        if self.find_branch(name) is not None:
+            return None
+        rules = self.rules(name)
+        messages = tuple(redact(fitting(rules, portion.messages)) for portion in work.portions)
+        return Foreseen(name, messages, unmet(rules, Offer(name, messages, _sizes(work))))
 
     def rules(self, branch: str) -> tuple[Rule, ...]:
         """The active rules for a branch of that name, which need not exist; none where GitHub has no rulesets."""

@@ -80,6 +80,8 @@ def _each_stands(reader: Reader, grant: Grant, now: datetime, bounds: Bounds) ->
         verdict = gate.still_approved(grant.request, approval, found, grant.proposal, now)
         if isinstance(verdict, Refused):
             return verdict
+        if found.policy is not None and found.policy.staged and not grant.staged:
+            return Refused("The policy says `mode: staged` now, so nothing may be written.", ASK_ANEW)
         if not grant.begun and isinstance(stale := gate.base_stands(found), Refused):
             return stale
         # A thumb stands on the plan comment itself; `look_up` found it there.
