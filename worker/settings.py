@@ -14,6 +14,7 @@ from app.core.belts import Belt
 from app.core.bounds import NO_BOUNDS, Bounds
 from app.core.days import DayCaps
 from app.core.documentation import DocsReach, read_docs_reach
+from app.core.leasing import LONGEST_LEASE
 from app.core.verdict import Refused
 from app.settings import (
     APP_KEYS,
@@ -246,7 +247,7 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         box=box_terms(env) if with_model else BoxTerms(),
         bounds=bounds_settings(env) if belt is Belt.PUBLISHER else NO_BOUNDS,
         days=days_settings(env) if with_model else DayCaps(),
-        lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0)),
+        lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0, LONGEST_LEASE.total_seconds())),
         watch_seconds=_seconds(env, "COUNTERSIGN_WATCH_SECONDS", 30.0),
         telemetry=telemetry_settings(env),
     )
@@ -387,12 +388,12 @@ def _address(env: Mapping[str, str], name: str) -> tuple[str, int] | None:
     return match[1], int(match[2])
 
 
-def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+def _seconds(env: Mapping[str, str], name: str, default: float, most: float = 86_400.0) -> float:
     text = env.get(name, "").strip()
     try:
         seconds = float(text) if text else default
     except ValueError:
         seconds = 0.0
-    if not 0.05 <= seconds <= 86_400:
-        raise SettingsWrong(name, f"{name} is {text!r}, and must be a number of seconds from 0.05 to 86400.")
+    if not 0.05 <= seconds <= most:
+        raise SettingsWrong(name, f"{name} is {text!r}, and must be a number of seconds from 0.05 to {most:.0f}.")
     return seconds

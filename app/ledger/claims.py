@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, 
 
 from app.core.belts import Belt
 from app.core.facts import EffectAbandoned, Fact
+from app.core.leasing import LONGEST_LEASE, LONGEST_WAIT, stands
 from app.core.owed import still_owed
 from app.core.redact import redact
 from app.core.verdict import Refused, Verdict
@@ -28,7 +29,9 @@ SURPASSED = Refused("Somebody else holds this effect now, or it is settled.")
 
 
 class Claims(OnDatabase):
-    """Who does what is owed. Time is the caller's: `now` is an aware time."""
+    """Who does what is owed. Time is the caller's: `now` is an aware time.
+
+    A lease holds for an hour at the most, and nothing is put off for more than a day (`app.core.leasing`)."""
 
     def claim(self, effect_id: int, belt: Belt, now: datetime, lease: timedelta) -> Claim | Refused:
         """Takes the effect for `lease`: nobody else can until then.
@@ -158,7 +161,7 @@ class Claims(OnDatabase):
                 update(effects)
                 .where(_held_by(claim))
                 .values(
-                    available_at=until,
+                    available_at=min(until, now + LONGEST_WAIT),
                     fence=effects.c.fence + 1,
                     lease_until=None,
                     outcome=redact(f"failed at {now:%Y-%m-%d %H:%M:%S} UTC: {reason}"),
@@ -181,8 +184,8 @@ class Claims(OnDatabase):
             .where(
                 effects.c.belt == str(belt),
                 effects.c.settled_at.is_(None),
-                or_(effects.c.available_at.is_(None), effects.c.available_at <= now),
-                or_(effects.c.lease_until.is_(None), effects.c.lease_until <= now),
+                _is_over(effects.c.available_at, now, LONGEST_WAIT),
+                _is_over(effects.c.lease_until, now, LONGEST_LEASE),
             )
             .subquery()
         )
@@ -223,8 +226,13 @@ class Claims(OnDatabase):
         return living, row
 
 
+def _is_over(column: ColumnElement[datetime], now: datetime, longest: timedelta) -> ColumnElement[bool]:
+    return or_(column.is_(None), column <= now, column > now + longest)
+
+
 def _waiting(until: datetime, reason: str, now: datetime) -> dict[str, Any]:
-    return {"available_at": until, "outcome": redact(f"waits since {now:%Y-%m-%d %H:%M:%S} UTC: {reason}")}
+    why = redact(f"waits since {now:%Y-%m-%d %H:%M:%S} UTC: {reason}")
+    return {"available_at": min(until, now + LONGEST_WAIT), "outcome": why}
 
 
 def _postponed(connection: Connection, claim: Claim, wait: tuple[datetime, str], now: datetime) -> Refused | None:
@@ -259,9 +267,9 @@ def _not_to_be_had(row: Row[Any], belt: Belt, now: datetime) -> Refused | None:
         return Refused(f"This effect is for the {row.belt} belt, not for the {belt} belt.")
     if row.settled_at is not None:
         return Refused("This effect is settled.")
-    if row.available_at is not None and row.available_at > now:
+    if stands(row.available_at, now, LONGEST_WAIT):
         return Refused(f"This effect is not due before {row.available_at:%Y-%m-%d %H:%M:%S} UTC.")
-    if row.lease_until is not None and row.lease_until > now:
+    if stands(row.lease_until, now, LONGEST_LEASE):
         return Refused(f"Somebody holds this effect until {row.lease_until:%Y-%m-%d %H:%M:%S} UTC.")
     return None
 

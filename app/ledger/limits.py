@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, func, select, update
 
 from app.core.belts import EffectKind
+from app.core.leasing import LONGEST_LEASE
 from app.core.pacing import HANDS, NEXT_TURN, PIECES, Pace
 from app.ledger.engine import Database, OnDatabase
 from app.ledger.schema import effects, rounds, runs
@@ -86,7 +87,7 @@ def pause(
 
 def _in_hand(connection: Connection, installation_id: int, now: datetime) -> int:
     """Effects of the installation that somebody holds; a holder whose lease is over counts no more."""
-    held = effects.c.settled_at.is_(None) & (effects.c.lease_until > now)
+    held = effects.c.settled_at.is_(None) & effects.c.lease_until.between(now, now + LONGEST_LEASE)
     here = select(func.count()).select_from(effects).join(runs, runs.c.id == effects.c.run_id)
     return connection.scalar(here.where(held, runs.c.installation_id == installation_id)) or 0
 

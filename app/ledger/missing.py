@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select, update
 
+from app.core.leasing import LONGEST_WAIT, stands
 from app.core.missed import MOST_ASKED, Attempt, Tidings, pause_after
 from app.ledger.engine import OnDatabase
 from app.ledger.outcomes import MissedView, Turn
@@ -26,12 +27,13 @@ class Rounds(OnDatabase):
         def work(connection: Connection) -> Turn | None:
             row = self._database.insert(rounds).values(name=name, due_at=now, position="{}", failures=0, trouble="")
             connection.execute(row.on_conflict_do_nothing())
-            due = (rounds.c.name == name) & (rounds.c.due_at <= now)
+            over = (rounds.c.due_at <= now) | (rounds.c.due_at > now + LONGEST_WAIT)
+            due = (rounds.c.name == name) & over
             held = update(rounds).where(due).values(due_at=now + at_most)
             found = connection.execute(held.returning(rounds.c.position, rounds.c.failures)).one_or_none()
             return None if found is None else Turn(name, json.loads(found.position), found.failures)
 
-        if (due_at := self.due_at(name)) is not None and due_at > now:
+        if stands(self.due_at(name), now, LONGEST_WAIT):
             return None
         return self._database.writing(work)
 

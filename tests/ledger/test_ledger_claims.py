@@ -2,9 +2,12 @@
 
 from datetime import timedelta
 
+import pytest
+
 from app.core import facts as f
 from app.core.belts import Belt
 from app.core.effects import DraftPlan, LookUpAuthority
+from app.core.leasing import LONGEST_WAIT
 from app.core.run import Wanted
 from app.core.verdict import Allowed, Refused
 from app.ledger.outcomes import Claim, EffectView, Recorded
@@ -86,6 +89,28 @@ def test_a_renewed_lease_keeps_others_out(told: Told) -> None:
     assert isinstance(renewed, Claim)
     assert renewed.lease_until == later + LEASE
     assert isinstance(told.ledger.claim(ring.effect_id, Belt.PUBLISHER, later + timedelta(seconds=2), LEASE), Refused)
+
+
+@pytest.mark.parametrize("ahead", [timedelta(days=2), timedelta(days=400)])
+def test_a_clock_that_was_ahead_and_came_back_leaves_nothing_stuck(told: Told, ahead: timedelta) -> None:
+    """Neither what a holder has that died meanwhile, nor what was put off."""
+    [ring] = told.labelled().rings
+    held = told.ledger.claim(ring.effect_id, Belt.PUBLISHER, told.now + ahead, LEASE)
+    assert isinstance(held, Claim) and told.ledger.owed(Belt.PUBLISHER, told.now) == (ring.effect_id,)
+    again = told.ledger.claim(ring.effect_id, Belt.PUBLISHER, told.now, LEASE)
+    assert isinstance(again, Claim) and again.fence == held.fence + 1
+    assert told.ledger.retry(again, told.now + ahead + LEASE, "why", told.now + ahead) is None
+    assert told.ledger.owed(Belt.PUBLISHER, told.now) == (ring.effect_id,)
+    assert isinstance(told.ledger.claim(ring.effect_id, Belt.PUBLISHER, told.now, LEASE), Claim)
+
+
+def test_nothing_is_put_off_for_more_than_a_day_and_an_hour(told: Told) -> None:
+    [ring] = told.labelled().rings
+    claim = told.ledger.claim(ring.effect_id, Belt.PUBLISHER, told.now, LEASE)
+    assert isinstance(claim, Claim)
+    assert told.ledger.postpone(claim, told.now + timedelta(days=300), "why", told.now) is None
+    assert told.ledger.owed(Belt.PUBLISHER, told.now) == ()
+    assert told.ledger.owed(Belt.PUBLISHER, told.now + LONGEST_WAIT) == (ring.effect_id,)
 
 
 def test_what_is_in_hand_is_wanted_until_the_run_goes_on_without_it(told: Told) -> None:

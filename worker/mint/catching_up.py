@@ -127,7 +127,9 @@ class CatchingUp:
             if not at.following:
                 at = replace(at, top=page.attempts[0].at if page.attempts else at.floor)
             inside = [attempt for attempt in page.attempts if attempt.at >= since]
-            self._ledger.note(tidings(inside, self._as_of(), at.lost_before), self._clock())
+            # By the log's own time as well: a clock that is slow would take for young what no later pass looks at.
+            as_of = max(self._as_of(), at.top or self._as_of())
+            self._ledger.note(tidings(inside, as_of, at.lost_before), self._clock())
             if not page.following or len(inside) < len(page.attempts):
                 return replace(turn, position=replace(at, floor=at.top, top=None, following="").written()), False
             at = replace(at, following=page.following)

@@ -101,6 +101,29 @@ def test_what_may_be_under_way_is_left_alone_and_found_by_the_next_pass(deaf: De
     assert deaf.sent_again() == {guid: 1}
 
 
+def test_a_clock_that_is_slow_loses_nothing(deaf: Deaf) -> None:
+    """By eight minutes: the App's key is still believed, and a pass looks back over five."""
+    lost, *later = deaf.misses(1) + deaf.misses(1)
+    slow, right = timedelta(minutes=8), deaf.desk.ahead
+    deaf.desk.ahead -= slow
+    deaf.mint.round()
+    assert deaf.sent_again() == {lost: 1}
+    deaf.desk.ahead = right
+    deaf.round()
+    assert set(deaf.sent_again()) == {lost, *later}
+
+
+def test_a_round_that_a_wrong_clock_put_off_for_a_year_is_due(deaf: Deaf) -> None:
+    deaf.desk.ahead += timedelta(days=365)
+    turn = deaf.ledger.take_turn(ROUND, deaf.desk.now(), INTERVAL)
+    assert turn is not None
+    deaf.ledger.end_turn(turn, deaf.desk.now() + INTERVAL)
+    deaf.desk.ahead -= timedelta(days=365)
+    (guid,) = deaf.misses(1)
+    deaf.mint.round()
+    assert deaf.sent_again() == {guid: 1}
+
+
 def test_events_that_nobody_follows_are_not_asked_for(deaf: Deaf) -> None:
     deaf.control.push_commit(REPO, "main", {"new.txt": "x"}, as_login="mira")
     deaf.misses(1)
