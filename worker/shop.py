@@ -14,6 +14,7 @@ from app.core.belts import Belt
 from app.core.days import Paid
 from app.core.digest import digest
 from app.core.facts import Fact
+from app.core.kept_answer import KeptAnswer
 from app.core.plan import Plan, TemplatePin
 from app.core.run import Approved, Built, Reporting, Request, State
 from app.core.shelf import Shelf
@@ -29,7 +30,7 @@ from worker.github.limit import SharedLimit
 from worker.github.views import RepositoryRef
 from worker.mint.caller import MintCaller
 from worker.mint.wire import Token
-from worker.model.words import BOTTOMLESS
+from worker.model.words import BOTTOMLESS, Terms
 from worker.outcomes import NoLongerKept
 from worker.repo.mirror import Mirror, Mirrors, Remote
 from worker.repo.ranking.store import IndexCache
@@ -162,9 +163,9 @@ class Shop:
         """What was done since is in the ledger, and on its way to a collector where there is one."""
         trace.write_down(self.write)
 
-    def write(self, spans: Sequence[Span], paid: Sequence[Paid] | None) -> None:
-        """The spans are kept, with what became of the money that was held for them."""
-        self.ledger.add_spans(spans, paid)
+    def write(self, spans: Sequence[Span], paid: Sequence[Paid] | None, answers: Sequence[KeptAnswer] = ()) -> None:
+        """The spans are kept, with what became of the money that was held for them and what was answered."""
+        self.ledger.add_spans(spans, paid, answers)
         if self.export is not None:
             self.export.add(spans)
 
@@ -232,9 +233,11 @@ class Shop:
         threading.Thread(target=warm, name="warm", daemon=True).start()
 
     def model(self, name: str, role: str, trace: Trace) -> "Model":
-        """A model in a role; each of its billed replies becomes a span, and none is asked for once nobody wants it."""
+        """A model in a role; each of its billed replies becomes a span. None is asked for once nobody wants it, nor one
+        that an earlier attempt at the effect was given."""
         from worker.model.client import Access, Model
 
         days = self.settings.days
         purse = Till(self.ledger, days, trace, self.clock) if days else BOTTOMLESS
-        return Model(Access(self.models.api_key, self.models.base_url), name, trace.replied(role, name), trace, purse)
+        terms = Terms(trace, purse, trace.recalling(role, name))
+        return Model(Access(self.models.api_key, self.models.base_url), name, trace.replied(role, name), terms)

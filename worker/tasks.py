@@ -17,6 +17,7 @@ from app.ledger.errors import LedgerNewer, LedgerUnreachable
 from app.ledger.outcomes import Claim, Recorded
 from app.logs import about
 from worker.ending import REASON
+from worker.evidence.recalling import Recollection
 from worker.evidence.trace import Trace
 from worker.github.errors import Moved
 from worker.outcomes import Abandon, DayOver, Drop, GiveBack, Held, Limited, Outcome, Retry, Void, Wait, outcome_of
@@ -58,8 +59,11 @@ def work(shop: Shop, effect_id: int) -> None:
 
 
 def _work(shop: Shop, claim: Claim) -> None:
-    write = shop.write if shop.settings.days else None
-    trace = Trace(claim.run, shop.belt, claim.effect_id, write=write)
+    trace = Trace(claim.run, shop.belt, claim.effect_id, write=shop.write, holds=bool(shop.settings.days))
+    if claim.attempts > 1 and shop.settings.model is not None:
+        trace.memory = Recollection(claim.effect_id, shop.ledger.answers(claim.effect_id))
+    else:
+        trace.memory = Recollection(claim.effect_id)
     with _lease_kept(shop, claim, trace), shop.ending.minding(trace, lambda: _give_back(shop, claim, REASON)):
         try:
             with trace.noting(SpanKind.EFFECT, claim.effect.kind):

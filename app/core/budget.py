@@ -93,25 +93,41 @@ class Meter:
 
     A call that was billed is charged even when its answer could not be used. One meter is for one thread: work that
     runs side by side has `shares` of it.
+
+    `before` is what earlier attempts at the same work cost. It counts against the cap; what is answered again from
+    what they were told moves over into `spent` and so counts once, and `spent` is then what it was in that attempt.
     """
 
-    def __init__(self, cap: Cap, already: Spent | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        cap: Cap,
+        already: Spent | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        before: Spent | None = None,
+    ) -> None:
         self.cap = cap
         self.spent = already or Spent()
+        self.before = before or Spent()
+        self.recalled = Spent()
         self._clock = clock
         self._began = clock()
 
     @property
+    def total(self) -> Spent:
+        """All that was spent, by whichever attempt."""
+        return self.spent.plus(self.before)
+
+    @property
     def left(self) -> Decimal:
         """US dollars that may still be spent."""
-        return self.cap.usd - self.spent.usd
+        return self.cap.usd - self.total.usd
 
     def may_call(self) -> Verdict:
         """Allowed while every limit has room for one more call."""
-        minutes = (self._clock() - self._began) / 60
-        if self.spent.calls >= self.cap.calls:
+        minutes, total = (self._clock() - self._began) / 60, self.total
+        if total.calls >= self.cap.calls:
             return Refused(f"The budget of {self.cap.calls} model calls is used up.")
-        if self.spent.usd >= self.cap.usd:
+        if total.usd >= self.cap.usd:
             return Refused(f"The budget of ${self.cap.usd} is used up.")
         if minutes >= self.cap.minutes:
             return Refused(f"The time budget of {self.cap.minutes} minutes is used up.")
@@ -140,19 +156,33 @@ class Meter:
         """Adds one call's spending."""
         self.spent = self.spent.plus(spent)
 
+    def recall(self, spent: Spent) -> None:
+        """An earlier attempt paid for this answer."""
+        self.spent, self.recalled = self.spent.plus(spent), self.recalled.plus(spent)
+        self.before = self.before.beyond(spent)
+
+    def join(self, share: "Meter") -> None:
+        """Adds what a share has spent, and what was answered again there."""
+        self.spent, self.recalled = self.spent.plus(share.spent), self.recalled.plus(share.recalled)
+        self.before = self.before.beyond(share.recalled)
+
     def shares(self, count: int, most_calls: int) -> "tuple[Meter, ...] | Refused":
         """Meters for `count` pieces of work side by side: none can spend what is another's, so none waits for any.
 
         Together they have half of what is left, so that something is left to go on with, and each `most_calls` at the
-        most; the time is one for all. Charge this meter with what each has spent, once all have ended.
+        most; the time is one for all. `join` this meter with each of them, once all have ended. They are as large as in
+        an attempt before this one, but nothing is bought in them that would go beyond the cap.
         """
         calls = min((self.cap.calls - self.spent.calls) // 2 // count, most_calls)
         usd = ((self.cap.usd - self.spent.usd) / 2 / count).quantize(Decimal("0.0001"), ROUND_DOWN)
         if calls < 1 or usd <= 0:
             return Refused("Too little of the budget is left to share it.")
-        shares = tuple(
-            Meter(Cap(usd=usd, calls=calls, minutes=self.cap.minutes), clock=self._clock) for _ in range(count)
+        before = Spent(
+            calls=max(calls - (self.cap.calls - self.total.calls) // count, 0),
+            usd=max(usd - self.left / count, Decimal(0)),
         )
+        cap = Cap(usd=usd, calls=calls, minutes=self.cap.minutes)
+        shares = tuple(Meter(cap, clock=self._clock, before=before) for _ in range(count))
         for share in shares:
             share._began = self._began
         return shares

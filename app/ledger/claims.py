@@ -14,6 +14,7 @@ from app.core.leasing import LONGEST_LEASE, LONGEST_WAIT, stands
 from app.core.owed import still_owed
 from app.core.redact import redact
 from app.core.verdict import Refused, Verdict
+from app.ledger.answering import drop_answers
 from app.ledger.engine import OnDatabase
 from app.ledger.errors import LedgerNewer
 from app.ledger.folding import Living, facts_of, folded, locked, taken
@@ -277,3 +278,4 @@ def _not_to_be_had(row: Row[Any], belt: Belt, now: datetime) -> Refused | None:
 def _settled(connection: Connection, effect_id: int, outcome: str, now: datetime) -> None:
     values = {"settled_at": now, "lease_until": None, "outcome": redact(outcome)}
     connection.execute(update(effects).where(effects.c.id == effect_id).values(**values))
+    drop_answers(connection, effect_id)

@@ -14,9 +14,11 @@ from app.core.budget import Spent
 from app.core.days import Paid
 from app.core.digest import canonical
 from app.core.facts import AmendmentProposed, PlanDrafted
+from app.core.kept_answer import KeptAnswer
 from app.core.plan import Plan
 from app.core.redact import hide_bytes, redact
 from app.core.span import Minted, Span
+from app.ledger.answering import answers_of, keep_answers
 from app.ledger.engine import OnDatabase
 from app.ledger.errors import LedgerCorrupt
 from app.ledger.money import count, settle
@@ -111,9 +113,12 @@ class Artifacts(OnDatabase):
 class Books(OnDatabase):
     """What was done and spent, which tokens were cut, and the key of our markers."""
 
-    def add_spans(self, done: Iterable[Span], paid: Sequence[Paid] | None = None) -> None:
+    def add_spans(
+        self, done: Iterable[Span], paid: Sequence[Paid] | None = None, told: Sequence[KeptAnswer] = ()
+    ) -> None:
         """Keeps the spans, all or none; no word in them looks like a secret. With them goes what the day has cost: of
-        what was held the price stays, as `paid` says; None where nothing was held, and their own prices count."""
+        what was held the price stays, as `paid` says; None where nothing was held, and their own prices count. So does
+        what was answered for it, as far as its effect is not settled."""
         done = [span.model_copy(update={"name": redact(span.name), "detail": redact(span.detail)}) for span in done]
         rows = [
             {
@@ -134,8 +139,9 @@ class Books(OnDatabase):
                 count(self._database, connection, done)
             else:
                 settle(self._database, connection, paid)
+            keep_answers(self._database, connection, told)
 
-        if rows or paid:
+        if rows or paid or told:
             self._database.writing(work)
 
     def spans(self, run: str) -> tuple[Span, ...]:
@@ -143,6 +149,10 @@ class Books(OnDatabase):
         query = select(spans.c.body).where(spans.c.run_id == run).order_by(spans.c.began_at, spans.c.id)
         with self._database.reading() as connection:
             return tuple(Span.model_validate(json.loads(body)) for body in connection.scalars(query))
+
+    def answers(self, effect_id: int) -> dict[tuple[str, int], bytes]:
+        """What was answered in the doing of an effect that is not settled, by question and its turn."""
+        return answers_of(self._database, effect_id)
 
     def spent_on(self, run: str, effect_id: int) -> Spent:
         """What models cost in the doing of one effect, over all of its attempts, as far as it is written down."""

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sqlalchemy import ColumnElement, Connection, Delete, Update, delete, func, select, update
 
+from app.ledger.answering import drop_left_answers
 from app.ledger.engine import OnDatabase
 from app.ledger.keeping import DROPPED, unpacked
 from app.ledger.schema import artifacts, deliveries, facts, missed, plans, runs, spans
@@ -57,6 +58,7 @@ class Pruning(OnDatabase):
         for some in _some(found.deliveries):
             self._write(update(deliveries).where(deliveries.c.guid.in_(some)).values(body=DROPPED))
         self._write(delete(missed).where(missed.c.settled_at < before))
+        self._database.writing(drop_left_answers)
         return found
 
     def _write(self, change: Update | Delete) -> None:

@@ -20,6 +20,7 @@ _BELTS = (
     f"UPDATE ({_EFFECTS}) ON effects",
     f"UPDATE ({_RUNS}) ON runs",
     "UPDATE (kept_since, body) ON artifacts",
+    "INSERT, DELETE ON answers",
     "INSERT, UPDATE ON rounds",
 )
 

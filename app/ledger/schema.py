@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from app.ledger.written import AnyName, AnyText, BigId, Moment
 
-REVISION = "0005"
+REVISION = "0006"
 """The newest migration: what `open_ledger` asks for, without loading Alembic."""
 
 metadata = MetaData()
@@ -157,6 +157,15 @@ effects = Table(
         postgresql_where=text("settled_at IS NULL"),
     ),
     sqlite_autoincrement=True,
+)
+
+answers = Table(
+    "answers",
+    metadata,
+    Column("effect_id", BigInteger, ForeignKey("effects.id"), primary_key=True, autoincrement=False),
+    Column("question", String(64), primary_key=True, comment="SHA-256 of what was asked"),
+    Column("nth", Integer, primary_key=True, autoincrement=False, comment="0, 1, 2 … of one attempt"),
+    Column("body", LargeBinary, nullable=False, comment="the answer as JSON, zstd; gone once the effect is settled"),
 )
 
 plans = Table(

@@ -83,3 +83,27 @@ def test_a_model_of_unknown_price_is_bounded_by_the_number_of_its_calls():
     assert isinstance(
         Meter(Cap(usd=Decimal(4), calls=1, minutes=9), Spent(calls=1)).reply_tokens(unknown, 500), Refused
     )
+
+
+def test_what_earlier_attempts_cost_counts_against_the_cap_and_once_where_it_is_answered_again():
+    before = Spent(calls=3, usd=Decimal("1.5"))
+    one = Meter(Cap(usd=Decimal(4), calls=5, minutes=10), before=before)
+    assert (one.spent, one.total, one.left) == (Spent(), before, Decimal("2.5"))
+    one.recall(Spent(calls=1, usd=Decimal("0.5")))
+    assert (one.spent.calls, one.total, one.left) == (1, before, Decimal("2.5"))
+    one.charge(Spent(calls=2, usd=Decimal("0.1")))
+    assert one.total.calls == 5 and "5 model calls" in str(one.may_call())
+
+
+def test_shares_are_those_of_the_attempt_before_but_buy_nothing_beyond_the_cap():
+    cap, before = Cap(usd=Decimal(4), calls=20, minutes=10), Spent(calls=18, usd=Decimal("3.9"))
+    first, again = Meter(cap).shares(2, 5), (whole := Meter(cap, before=before)).shares(2, 5)
+    assert not isinstance(first, Refused) and not isinstance(again, Refused)
+    assert [one.cap for one in again] == [one.cap for one in first]
+    assert not isinstance(again[0].may_call(), Refused)
+    again[0].charge(Spent(calls=1))
+    assert isinstance(again[0].may_call(), Refused)
+    again[1].recall(Spent(calls=4, usd=Decimal("0.4")))
+    for share in again:
+        whole.join(share)
+    assert whole.total == Spent(calls=19, usd=Decimal("3.9")) and whole.spent.calls == 5

@@ -15,6 +15,7 @@ from app.core.belts import Belt
 from app.core.budget import Spent
 from app.core.days import DayCaps, Held, Paid
 from app.core.effects import DraftPlan, Execute, LookUpAuthority, Slot
+from app.core.kept_answer import KeptAnswer
 from app.core.missed import Attempt, Tidings
 from app.core.recording import MINT, RECORDS, WEB
 from app.core.run import Built
@@ -67,8 +68,11 @@ def built(told: Told, ledgers: Ledgers) -> None:
     told.ledger.put_artifact(b"an output", "text/plain")
     held = told.ledger.hold(told.request.run, Decimal(1), DayCaps(Decimal(9), Decimal(9)), told.now)
     assert isinstance(held, Held)
-    told.ledger.add_spans([a_span(run=told.request.run)], [Paid(held, Decimal("0.5"))])
-    told.settle(told.claim(DraftPlan), drafted(1, told.tick()))
+    draft = told.claim(DraftPlan)
+    answer = KeptAnswer(draft.effect_id, "a" * 64, 0, b"{}")
+    told.ledger.add_spans([a_span(run=told.request.run)], [Paid(held, Decimal("0.5"))], [answer])
+    assert len(told.ledger.answers(draft.effect_id)) == 1
+    told.settle(draft, drafted(1, told.tick()))
     told.ledger = ledgers["publisher"]
     assert len(told.ledger.marker_key()) == 32
     said = f.Said(

@@ -26,18 +26,19 @@ from worker.belts.places import places
 from worker.belts.plan_form import Frame, read_plan, submit_plan
 from worker.belts.planner_tools import ASK_AUTHOR, GIVE_UP, SCOUT
 from worker.belts.reading_up import ReadUp
+from worker.belts.recalled import outcome_of, remember
 from worker.belts.scout import CameBack, Lost
 from worker.belts.split_form import TOO_LARGE, read_split
 from worker.box.checks import Ground, NamedCheck
 from worker.box.provision import NOTHING_TO_PREPARE, Provisions
 from worker.evidence.artifacts import ArtifactShelf
 from worker.evidence.casefile import CaseFile, Room
-from worker.evidence.trace import Trace
+from worker.evidence.trace import RECALLED, Trace
 from worker.evidence.untrusted import fence
 from worker.model.client import Model
-from worker.model.conversation import Answer, Done, Failed, Handler, ToolGroup
+from worker.model.conversation import Answer, Done, Failed, Handler, ToolGroup, answered
 from worker.model.schema import faults
-from worker.model.words import ModelError, Reply, Stopped, Tool, ToolCall, UserText
+from worker.model.words import Reply, Stopped, Tool, ToolCall, UserText
 from worker.repo.ranking.store import IndexCache
 from worker.repo.snapshot import Snapshot
 from worker.repo.symbols import SymbolCache
@@ -135,15 +136,9 @@ def draft(task: Task, desk: Desk, meter: Meter) -> Ending:
     work = _Work(task, desk, meter)
     prompt, most = desk.template.prompts.planner, desk.template.limits.reply_tokens
     while True:
-        page = [work.page()]
-        if isinstance(allowed := meter.reply_tokens(desk.planner.quote(prompt, page, work.tools), most), Refused):
-            return NoPlan(f"No plan was finished: {allowed}", "A larger budget in the policy file may help.")
-        try:
-            reply = desk.planner.ask(prompt, page, work.tools, allowed, meter.left)
-        except ModelError as error:
-            meter.charge(error.spent)
-            raise
-        meter.charge(reply.spent)
+        reply = answered(desk.planner, (prompt, [work.page()], work.tools), most, meter)
+        if isinstance(reply, Refused):
+            return NoPlan(f"No plan was finished: {reply}", "A larger budget in the policy file may help.")
         ending = work.take(reply)
         if isinstance(ending, Drafted | Question):
             return replace(ending, case_ref=kept(work.looking.case, desk.shelf))
@@ -207,6 +202,7 @@ class _Work:
         self._handlers: dict[str, tuple[Tool, Handler[Ending]]] = {}
         for group in (reading, *desk.groups, self.looking):
             self._handlers |= group.every()
+        self._outside = frozenset(name for group in desk.groups for name in group.every())
         self._handlers["submit_plan"] = (submit_plan(desk.template), self._submit)
         self._handlers["ask_author"] = (ASK_AUTHOR, self._ask)
         self._handlers["too_large"] = (TOO_LARGE, self._too_large)
@@ -270,8 +266,12 @@ class _Work:
     def _do(self, call: ToolCall) -> Answer | Failed | Done[Ending]:
         """One call, and what it showed as an observation. A note is in the case file by itself."""
         with self.desk.trace.noting(SpanKind.TOOL, call.name) as noted:
-            outcome = self._handled(call)
+            recalled = outcome_of(self.desk.trace, call)
+            outcome = recalled or self._handled(call)
             noted.outcome = "ok" if not isinstance(outcome, Failed) else "refused"
+            noted.detail = RECALLED if recalled else ""
+        if recalled is None and call.name in self._outside and not isinstance(outcome, Done):
+            remember(self.desk.trace, call, outcome)
         if call.name == NOTE.name:
             self.remarks += [outcome.text] if isinstance(outcome, Failed) else []
         elif not isinstance(outcome, Done):

@@ -60,7 +60,7 @@ class Progress:
 
     def uncounted(self, meter: Meter) -> Spent:
         """What was spent and is in no fact so far."""
-        return meter.spent.beyond(self.work.spent)
+        return meter.total.beyond(self.work.spent)
 
     def keep(self, step: StepChanges, notes: list[str], held: Mapping[str, Held | None], meter: Meter) -> None:
         """The step is kept with the files as they are now: whatever happens later, no model is asked for it again."""

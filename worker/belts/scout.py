@@ -113,7 +113,7 @@ def send_out(errands: Sequence[Errand], meter: Meter, trace: Trace) -> list[Came
             return list(pool.map(go, errands, shares))
     finally:
         for share in shares:
-            meter.charge(share.spent)
+            meter.join(share)
 
 
 def _go(errand: Errand, meter: Meter) -> CameBack | Lost:

@@ -110,11 +110,11 @@ def _meter(shop: Shop, claim: Claim, plan: Plan, progress: Progress) -> Meter:
     plan that this one amends has cost. Nor does the whole run cost more than the policy says."""
     counted, earlier = progress.work.spent, progress.work.earlier
     here = shop.ledger.spent_on(claim.run, claim.effect_id)
-    already = counted.plus(here.beyond(counted.beyond(earlier)))
+    unheard = here.beyond(counted.beyond(earlier))
     cap = {"usd": plan.budget.usd, "calls": plan.budget.calls, "minutes": plan.budget.minutes}
     own = (claim.state.policy or Policy()).budget
     run = Cap(usd=own.usd, calls=own.calls, minutes=own.minutes)
-    return Meter(within_run(Cap.model_validate(cap), run, claim.state.spent.beyond(counted)), already)
+    return Meter(within_run(Cap.model_validate(cap), run, claim.state.spent.beyond(counted)), counted, before=unheard)
 
 
 def _template(shop: Shop, plan: Plan) -> Template | Refused:

@@ -66,17 +66,17 @@ def draft_plan(shop: Shop, claim: Claim, trace: Trace) -> Done:
     task = planner.Task(claim.state.request, version, claim.effect.wish, known, _earlier(shop, claim, known))
     kinds = others(shop, claim, policy, template) if crew is not None else {}
     room = _Room(shop, trace, template, policy, mirror, claim, kinds)
-    ending, spent = _by_rule(task, room) if crew is None else _by_models(task, room, crew)
+    ending, meter = _by_rule(task, room) if crew is None else _by_models(task, room, crew)
     kind = ending if isinstance(ending, OtherKind) else None
     if kind is not None:
         other = _template(shop, claim.run, spelled(policy, kind.name) or kind.name, policy)
         if not isinstance(other, Refused) and other[1] is not None:
             room = replace(room, template=other[0], kinds={})
-            ending, spent = _by_models(task, room, other[1], spent)
+            ending, meter = _by_models(task, room, other[1], meter)
     if isinstance(ending, planner.Drafted):
         shop.ledger.put_plan(claim.run, ending.plan)
     until = shop.clock() + timedelta(days=policy.approve.days)
-    ended = planner.as_fact(ending, task, spent, shop.clock(), until)
+    ended = planner.as_fact(ending, task, meter.total, shop.clock(), until)
     if kind is not None and isinstance(ended, PlanDrafted):
         ended = ended.model_copy(update={"notices": (kind.told(), *ended.notices)})
     return [ended.model_copy(update={"template": room.template.pin()})], type(ending).__name__
@@ -97,12 +97,13 @@ class _Room:
 
 
 def _by_models(
-    task: planner.Task, room: _Room, crew: Crew, before: Spent | None = None
-) -> tuple[planner.Ending, Spent]:
-    """The ending, and what was spent in all; `before` was spent already, or by attempts that died, and counts."""
+    task: planner.Task, room: _Room, crew: Crew, so_far: Meter | None = None
+) -> tuple[planner.Ending, Meter]:
+    """The ending, and what was spent in all: `so_far` already, and by attempts that came to no end."""
     shop = room.shop
-    already = before or shop.ledger.spent_on(room.claim.run, room.claim.effect_id)
-    meter = Meter(_cap(room.template, room.policy, room.claim.state.spent), already)
+    before = so_far.before if so_far else shop.ledger.spent_on(room.claim.run, room.claim.effect_id)
+    cap = _cap(room.template, room.policy, room.claim.state.spent)
+    meter = Meter(cap, so_far.spent if so_far else None, before=before)
     with ExitStack() as stack:
         snapshot = stack.enter_context(Snapshot(room.mirror, task.read.base_commit))
         tree = stack.enter_context(scratch()) / "tree"
@@ -110,7 +111,7 @@ def _by_models(
         checks = checks_of(tree, room.policy)
         known = provisions(shop, room.policy, tree, checks)
         if isinstance(known, Refused):
-            return planner.NoPlan(known.reason, known.remedy), meter.spent
+            return planner.NoPlan(known.reason, known.remedy), meter
         desk = planner.Desk(
             template=room.template,
             policy=room.policy,
@@ -130,7 +131,7 @@ def _by_models(
             lacks=lacking(snapshot, chromium_here()),
             provisions=known,
         )
-        return planner.draft(task, desk, meter), meter.spent
+        return planner.draft(task, desk, meter), meter
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,8 @@ def _earlier(shop: Shop, claim: Claim, read: ReadUp) -> Earlier:
     )
 
 
-def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Spent]:
+def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Meter]:
+    meter = Meter(_cap(room.template, room.policy, room.claim.state.spent))
     with ExitStack() as stack:
         snapshot = stack.enter_context(Snapshot(room.mirror, task.read.base_commit))
         tree = stack.enter_context(scratch()) / "tree"
@@ -189,9 +191,9 @@ def _by_rule(task: planner.Task, room: _Room) -> tuple[planner.Ending, Spent]:
         checks = checks_of(tree, room.policy)
         known = provisions(room.shop, room.policy, tree, checks)
         if isinstance(known, Refused):
-            return planner.NoPlan(known.reason, known.remedy), Spent()
+            return planner.NoPlan(known.reason, known.remedy), meter
         desk = rule_plan.RuleDesk(room.template, room.policy, snapshot, checks, known)
-        return rule_plan.draft(task, desk), Spent()
+        return rule_plan.draft(task, desk), meter
 
 
 def _template(shop: Shop, run: str, asked: str | Refused, policy: Policy) -> tuple[Template, Crew | None] | Refused:

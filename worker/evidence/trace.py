@@ -7,22 +7,29 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from app.core.belts import Belt
+from app.core.budget import Spent
 from app.core.days import Paid
+from app.core.kept_answer import KeptAnswer
 from app.core.span import Span, SpanKind, root_of
+from worker.evidence.recalling import Recollection
 from worker.github.counting import ASKED
 from worker.model.words import Reply
+
+RECALLED = "as an earlier attempt was told it"
+"""The detail of a span of what was not asked for again."""
 
 _WITHIN: ContextVar[str] = ContextVar("within", default="")
 """`id` of the span that this thread is in."""
 
-Write = Callable[[Sequence[Span], Sequence[Paid] | None], None]
-"""Keeps spans for good, and with them what became of the money that was held for them; None where none was."""
+Write = Callable[[Sequence[Span], Sequence[Paid] | None, Sequence[KeptAnswer]], None]
+"""Keeps spans for good, and with them what became of the money that was held for them (None where none was) and what
+was answered."""
 
 
 class CalledOff(Exception):
@@ -60,7 +67,11 @@ class Trace:
     id: str = field(default_factory=lambda: secrets.token_hex(8))
     """Of the span of the attempt itself, within which everything else is done."""
     write: Write | None = None
-    """Where a reply is written down before anybody uses it: given where money is held for each call."""
+    """Where a reply is written down before anybody uses it."""
+    holds: bool = False
+    """Whether money is held for each call."""
+    memory: Recollection = field(default_factory=Recollection)
+    _answers: list[KeptAnswer] = field(default_factory=list)
     _paid: list[Paid] = field(default_factory=list)
     _writing: threading.Lock = field(default_factory=threading.Lock)
     _called_off: str = ""
@@ -116,34 +127,55 @@ class Trace:
         """A listener that notes each billed reply of the model in this role; `asked` is the model that was named."""
 
         def note(reply: Reply) -> None:
-            spent = reply.spent
-            self._add(
-                Span(
-                    **self._place(),
-                    id=secrets.token_hex(8),
-                    parent=_WITHIN.get() or self.id,
-                    kind=SpanKind.MODEL,
-                    name=role,
-                    asked=asked or reply.model,
-                    model=reply.model,
-                    input_tokens=spent.input_tokens,
-                    output_tokens=spent.output_tokens,
-                    cached_tokens=spent.cached_tokens,
-                    usd=spent.usd,
-                    priced=spent.unpriced_calls == 0,
-                    calls=spent.calls,
-                    unpriced_calls=spent.unpriced_calls,
-                    attempts=reply.attempts,
-                    outcome="ok" if reply.calls else str(reply.stopped),
-                    detail=reply.because,
-                    began_at=datetime.now(UTC) - timedelta(seconds=reply.seconds),
-                    seconds=reply.seconds,
-                )
-            )
+            self._add(self._of_reply(reply, role, asked), self.memory.replied(reply))
             if self.write is not None:
                 self.write_down(self.write)
 
         return note
+
+    def recalling(self, role: str, asked: str) -> "Recalling":
+        """What the model in this role has answered before; each such answer is a span that cost nothing."""
+        return Recalling(self, role, asked)
+
+    def recall(self, question: str, role: str, asked: str) -> Reply | None:
+        """What a model answered to this in an earlier attempt, noted."""
+        reply = self.memory.reply(question)
+        if reply is not None:
+            self.must_be_wanted()
+            free = replace(reply, spent=Spent(), seconds=0.0, attempts=0, because=RECALLED)
+            self._add(self._of_reply(free, role, asked))
+        return reply
+
+    def remember(self, call_id: str, body: bytes) -> None:
+        """What a tool answered is kept with the next span."""
+        kept = self.memory.answered(call_id, body)
+        if kept is not None:
+            with self._lock:
+                self._answers.append(kept)
+
+    def _of_reply(self, reply: Reply, role: str, asked: str) -> Span:
+        spent = reply.spent
+        return Span(
+            **self._place(),
+            id=secrets.token_hex(8),
+            parent=_WITHIN.get() or self.id,
+            kind=SpanKind.MODEL,
+            name=role,
+            asked=asked or reply.model,
+            model=reply.model,
+            input_tokens=spent.input_tokens,
+            output_tokens=spent.output_tokens,
+            cached_tokens=spent.cached_tokens,
+            usd=spent.usd,
+            priced=spent.unpriced_calls == 0,
+            calls=spent.calls,
+            unpriced_calls=spent.unpriced_calls,
+            attempts=reply.attempts,
+            outcome="ok" if reply.calls else str(reply.stopped),
+            detail=reply.because,
+            began_at=datetime.now(UTC) - timedelta(seconds=reply.seconds),
+            seconds=reply.seconds,
+        )
 
     @contextmanager
     def noting(self, kind: SpanKind, name: str) -> Iterator[Noted]:
@@ -187,11 +219,13 @@ class Trace:
             with self._lock:
                 paid, self._paid = self._paid, []
                 spans, self._spans = self._spans, []
+                answers, self._answers = self._answers, []
             try:
-                write(spans, None if self.write is None else paid)
+                write(spans, paid if self.holds else None, answers)
             except BaseException:
                 with self._lock:
                     self._paid, self._spans = paid + self._paid, spans + self._spans
+                    self._answers = answers + self._answers
                 raise
 
     def taken(self) -> tuple[Span, ...]:
@@ -211,9 +245,23 @@ class Trace:
             "effect_id": self.effect_id,
         }
 
-    def _add(self, span: Span) -> None:
+    def _add(self, span: Span, answer: KeptAnswer | None = None) -> None:
         with self._lock:
             self._spans.append(span)
+            self._answers += [answer] if answer else []
+
+
+@dataclass(frozen=True, slots=True)
+class Recalling:
+    """The memory of one model in its role."""
+
+    trace: Trace
+    role: str
+    asked: str
+
+    def recalled(self, question: str) -> Reply | None:
+        """The answer of an earlier attempt; None: nobody asked."""
+        return self.trace.recall(question, self.role, self.asked)
 
 
 def _of_process() -> dict[str, Any]:

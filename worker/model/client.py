@@ -3,8 +3,11 @@
 The SDK's own retries are off: every attempt is ours, counted and bounded.
 """
 
+import hashlib
+import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, cast
 
@@ -15,8 +18,7 @@ from worker.model.line import Line, Towards, line_towards
 from worker.model.prices import Tokens, cost, dearest, quote
 from worker.model.strict import strict_tools
 from worker.model.words import (
-    ALWAYS,
-    BOTTOMLESS,
+    FREE,
     AssistantTurn,
     Message,
     ModelError,
@@ -24,15 +26,14 @@ from worker.model.words import (
     ModelRejected,
     ModelUnavailable,
     Outcome,
-    Purse,
     Reply,
     Stopped,
+    Terms,
     Tool,
     ToolCall,
     ToolResult,
     ToolResults,
     UserText,
-    Wish,
     called,
     sendable,
 )
@@ -84,8 +85,7 @@ class Model:
         access: Access,
         name: str,
         on_reply: _Listener = lambda _: None,
-        wish: Wish = ALWAYS,
-        purse: Purse = BOTTOMLESS,
+        terms: Terms = FREE,
     ) -> None:
         """Raises `ModelMisconfigured` where the key or the name is missing."""
         if not access.api_key.strip():
@@ -97,8 +97,9 @@ class Model:
         self.name = name
         self._access = access
         self._on_reply = on_reply
-        self._wish = wish
-        self._purse = purse
+        self._wish = terms.wish
+        self._purse = terms.purse
+        self._memory = terms.memory
         self._gauge = Gauge()
         self._towards = Towards.of(access.base_url)
         self._may_be_strict = True
@@ -106,6 +107,10 @@ class Model:
     def quote(self, system: str, messages: Sequence[Message], tools: Sequence[Tool]) -> Quote:
         """The most that asking this can cost."""
         return quote(self.name, self._gauge.most(self._body(system, messages, tools, 1)))
+
+    def recall(self, system: str, messages: Sequence[Message], tools: Sequence[Tool]) -> Reply | None:
+        """What this was answered in an earlier attempt at the same work, which has paid for it; None: it was not."""
+        return self._memory.recalled(self._question(system, messages, tools))
 
     def ask(
         self,
@@ -146,6 +151,7 @@ class Model:
                         continue
                     wait = self._wait_or_raise(attempt, error)
             self._rest(wait)
+        reply = replace(reply, question=self._question(system, messages, tools))
         self._on_reply(reply)
         return reply
 
@@ -188,6 +194,12 @@ class Model:
         if len(messages) > 1:
             body["cache_control"] = _CACHED
         return body
+
+    def _question(self, system: str, messages: Sequence[Message], tools: Sequence[Tool]) -> str:
+        """The digest of what is asked; how long the answer may be, and what is cached of it, is no part of that."""
+        offered = [[tool.name, tool.description, tool.schema] for tool in tools]
+        asked = [self.name, system, [_message(one) for one in messages], offered]
+        return hashlib.sha256(json.dumps(asked, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
     def _send(self, line: Line, body: dict[str, object]) -> object:
         client = line.client(self._access.api_key, self._access.base_url, self._access.timeout_seconds)

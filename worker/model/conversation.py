@@ -1,6 +1,6 @@
 """A bounded conversation with tools: how the executor, the scout and the reviewer work with their models."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Generic, Protocol, TypeVar
@@ -123,6 +123,30 @@ class GaveUp:
     cause: Cause
 
 
+def answered(
+    model: Model, opening: tuple[str, Sequence[Message], Sequence[Tool]], most: int, meter: Meter
+) -> Reply | Refused:
+    """The reply to this prompt, these messages and tools, charged: an earlier attempt's where it asked the same, which
+    costs nothing more; else one that is bought, of at most so many tokens, or refused where no budget is left for it.
+
+    A `ModelError` passes through after what it may have cost was charged.
+    """
+    system, messages, tools = opening
+    if (known := model.recall(system, messages, tools)) is not None:
+        meter.recall(known.spent)
+        return known
+    allowed = meter.reply_tokens(model.quote(system, messages, tools), most)
+    if isinstance(allowed, Refused):
+        return allowed
+    try:
+        reply = model.ask(system, messages, tools, allowed, meter.left)
+    except ModelError as error:
+        meter.charge(error.spent)
+        raise
+    meter.charge(reply.spent)
+    return reply
+
+
 def converse(
     model: Model, opening: Opening, tools: Mapping[str, tuple[Tool, Handler[T]]], meter: Meter, limits: Limits
 ) -> Finished[T] | GaveUp:
@@ -134,15 +158,9 @@ def converse(
     talk = _Talk(opening, tools, limits)
     left, tokens = limits.replies, 0
     while left:
-        quote = model.quote(opening.system, talk.messages, talk.tools)
-        if isinstance(allowed := meter.reply_tokens(quote, limits.max_tokens), Refused):
-            return GaveUp(str(allowed), Cause.BUDGET)
-        try:
-            reply = model.ask(opening.system, talk.messages, talk.tools, allowed, meter.left)
-        except ModelError as error:
-            meter.charge(error.spent)
-            raise
-        meter.charge(reply.spent)
+        reply = answered(model, (opening.system, talk.messages, talk.tools), limits.max_tokens, meter)
+        if isinstance(reply, Refused):
+            return GaveUp(str(reply), Cause.BUDGET)
         tokens += reply.spent.input_tokens + reply.spent.cached_tokens + reply.spent.output_tokens
         left = min(left - 1, 1) if 0 < limits.tokens <= tokens else left - 1
         match reply.stopped:

@@ -94,7 +94,7 @@ class Reply:
     object, is CUT and carries no call that anybody could act on (case LM-01). `because` names the vendor's reason.
     `spent` counts this call and any earlier attempt that may have been billed; `seconds` runs from the first attempt
     to the reply, waits included; `attempts` counts requests sent. `content` is the raw
-    reply, kept for replay; empty when CUT.
+    reply, kept for replay; empty when CUT. `question` is the digest of what it answers; empty where nothing came.
     """
 
     text: str
@@ -107,6 +107,7 @@ class Reply:
     seconds: float
     attempts: int
     content: tuple[Mapping[str, object], ...] = field(repr=False, default=())
+    question: str = ""
 
 
 @dataclass(frozen=True)
@@ -184,6 +185,37 @@ class _Bottomless:
 
 
 BOTTOMLESS = _Bottomless()
+
+
+class Memory(Protocol):
+    """What models have answered before, in the doing of the same work."""
+
+    def recalled(self, question: str) -> Reply | None:
+        """The reply to the question with this digest, once for each time that it was given; None: nobody was told."""
+        ...
+
+
+class _Forgetful:
+    """A memory of nothing."""
+
+    def recalled(self, _question: str) -> Reply | None:
+        """Never one."""
+        return None
+
+
+FORGETFUL = _Forgetful()
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On which terms a model is asked: while it is wanted, out of which purse, beside what was answered before."""
+
+    wish: Wish = ALWAYS
+    purse: Purse = BOTTOMLESS
+    memory: Memory = FORGETFUL
+
+
+FREE = Terms()
 
 
 class ModelError(Exception):

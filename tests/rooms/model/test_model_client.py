@@ -16,7 +16,7 @@ from app.core.budget import Spent
 from worker.evidence.trace import CalledOff, Trace
 from worker.model.client import Access, Model, ModelMisconfigured, ModelRejected, ModelUnavailable
 from worker.model.line import Towards, line_towards
-from worker.model.words import AssistantTurn, Outcome, Stopped, Tool, ToolResult, ToolResults, UserText
+from worker.model.words import AssistantTurn, Outcome, Stopped, Terms, Tool, ToolResult, ToolResults, UserText
 
 HELLO = [UserText("Look at the issue.")]
 SCHEMA = {
@@ -120,7 +120,7 @@ def test_a_time_out_is_counted_as_a_call_at_the_most_that_it_can_have_cost(serve
 @pytest.mark.parametrize("turn", [{**GOOD, "delay": 20}, {"error": 529, "retry_after": 20}])
 def test_what_nobody_wants_any_more_is_broken_off_and_what_it_may_have_cost_is_told(serve, turn):
     api, trace = serve(turn, GOOD), Trace("run-1", Belt.EXECUTOR)
-    model = Model(Access("sk-test", api.url), "claude-opus-5-5", trace.replied("executor"), trace)
+    model = Model(Access("sk-test", api.url), "claude-opus-5-5", trace.replied("executor"), Terms(trace))
 
     def cancel() -> None:
         while not api.requests:

@@ -9,7 +9,7 @@ from worker.model.attempts import Access
 from worker.model.client import Model, ModelError
 from worker.model.gauge import BESIDE, Gauge
 from worker.model.prices import PRICES, Tokens, cost, quote
-from worker.model.words import AssistantTurn, Settle, ToolResult, ToolResults, UserText
+from worker.model.words import AssistantTurn, Settle, Terms, ToolResult, ToolResults, UserText
 
 NAME = "claude-opus-5-5"
 HELLO = [UserText("Look at the issue. " * 200)]
@@ -33,7 +33,7 @@ class Purse:
 
 def model(api, purse, name=NAME, **changes):
     settings = {"api_key": "sk-test", "base_url": api.url, "first_wait_seconds": 0.005, "timeout_seconds": 5.0}
-    return Model(Access(**settings | changes), name, purse=purse)
+    return Model(Access(**settings | changes), name, terms=Terms(purse=purse))
 
 
 @pytest.mark.parametrize("tokens", [0, 1, 5_000, 100_000, 100_001, 900_000])
@@ -105,7 +105,7 @@ def test_each_attempt_is_held_and_the_one_that_was_billed_is_settled_at_its_pric
 @pytest.mark.parametrize("turn", [{**GOOD, "delay": 0.6}, {"torn": 40}, {"torn": 0}])
 def test_an_answer_that_did_not_come_back_whole_is_counted_at_the_most_and_told_once(serve, turn) -> None:
     api, purse, heard = serve({**turn, "repeat": 9}), Purse(), []
-    asked = Model(Access("sk-test", api.url, 0.2, 2, 9.0, 0.005), NAME, heard.append, purse=purse)
+    asked = Model(Access("sk-test", api.url, 0.2, 2, 9.0, 0.005), NAME, heard.append, Terms(purse=purse))
     with pytest.raises(ModelError) as caught:
         asked.ask("prompt", HELLO, [PLAN], 500)
     assert purse.settled == purse.held and len(purse.held) == 2
