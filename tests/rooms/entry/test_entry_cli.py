@@ -4,15 +4,18 @@ import json
 import subprocess
 import sys
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import jsonschema_rs
 import pytest
 
 from app.cli import main
+from app.core.belts import Belt
 from app.core.news import Delivery, News, OnIssue, Seen
+from app.core.span import Minted, Span, SpanKind
 from app.ledger import open_ledger
-from tests.fakes.facts import a_request, labelled
+from tests.fakes.facts import START, a_request, labelled, sha
 from tests.fakes.plans import plan
 from tests.rooms.entry.conftest import PLAIN, ROOT, run
 from worker.main import main as act
@@ -101,6 +104,23 @@ def test_a_run_is_shown_fact_by_fact_and_nothing_in_it_reaches_the_terminal_raw(
     for nothing in (("--waiting",), ("--ended",), ("--state", "built"), ("--before", full.run)):
         assert run("runs", *nothing, env=env).stdout == ""
     assert run("runs", "--repository", "acme/none", env=env).returncode == 1
+
+
+def test_calls_and_tokens_of_a_run_are_shown_with_what_they_cost_and_by_hash(env, full, tmp_path):
+    ledger = open_ledger(f"sqlite:///{tmp_path / 'new' / 'data' / 'ledger.db'}")
+    began = {"run": full.run, "belt": Belt.PLANNER, "began_at": START, "seconds": 1.5, "outcome": "ok\x1b[2J"}
+    model = began | {"kind": SpanKind.MODEL, "name": "planner", "model": "strong-1", "input_tokens": 321}
+    spent = {"cached_tokens": 50, "output_tokens": 7, "usd": Decimal("0.1234")}
+    search = began | {"kind": SpanKind.TOOL, "name": "search"}
+    ledger.add_spans([Span(**model, **spent), Span(**model, priced=False), Span(**search)])
+    cut = {"permissions": {"contents": "write"}, "token_sha256": sha("token"), "repository_id": 1, "effect_id": 1}
+    until = {"minted_at": START, "expires_at": START + timedelta(hours=1)}
+    ledger.record_mint(Minted(id="m1", run=full.run, belt=Belt.PUBLISHER, purpose="open_draft", **cut, **until))
+    ledger.close()
+    shown = run("show", full.run, env=env).stdout
+    assert "strong-1, 321, 50, 7 tokens in, cached, out, $0.1234" in shown and "price not known" in shown
+    assert "planner   tool search: ok\\u{001B}[2J, 1.50 s\n" in shown
+    assert f"{sha('token')[:12]} publisher for open_draft: contents: write" in shown and sha("token") not in shown
 
 
 def test_a_reader_that_leaves_early_is_no_error(env, full):

@@ -79,7 +79,7 @@ def shown(door: Door) -> Door:
     model = {"kind": SpanKind.MODEL, "name": "planner", "model": "strong-1", "input_tokens": 321}
     ledger.add_spans(
         [
-            Span.model_validate(began | model | {"usd": Decimal("0.1234")}),
+            Span.model_validate(began | model | {"usd": Decimal("0.1234"), "cached_tokens": 50, "output_tokens": 7}),
             Span.model_validate(began | model | {"priced": False}),
             Span.model_validate(began | {"kind": SpanKind.TOOL, "name": "read_file"}),
         ]
@@ -117,6 +117,10 @@ def test_the_page_of_a_run_shows_facts_plan_effects_costs_and_tokens(shown: Door
         "2026-03-01 09:00:00 UTC",
         sha("token")[:12],
         "metadata: read",
+        # Of the planned version the fact says 1000 tokens; of the belt its spans, each sort by itself.
+        "<dt>Tokens in, out</dt><dd>1,000, 0</dd>",
+        '<td class="n">642, 50, 7</td>',
+        '<td class="n">321, 50, 7</td>',
     ):
         assert words in page, words
     assert sha("token") not in page

@@ -196,6 +196,20 @@ def test_a_page_follows_along_and_leaves_open_what_was_opened(chromium: Browser,
         assert seen.complaints == []
 
 
+def test_a_chart_has_a_column_for_each_number_of_its_table_and_none_is_drawn_of_nothing(
+    chromium: Browser, house: Door
+) -> None:
+    with window(chromium) as seen:
+        seen.page.goto(new_link(house.data_dir, house.url))
+        seen.page.goto(f"{house.url}/numbers")
+        hours = seen.page.locator("table").first.locator("tbody tr td:last-child").all_inner_texts()
+        columns = seen.page.locator("figure", has_text="Time to approval").locator(".column")
+        tall = columns.evaluate_all("all => all.filter(one => one.getBoundingClientRect().height > 1).length")
+        assert tall == len([hour for hour in hours if hour != "–"]) > 0
+        empty = seen.page.locator("figure", has_text="Executor")
+        assert empty.locator("svg").count() == 0 and "nothing to draw yet" in empty.inner_text()
+
+
 def test_without_scripts_every_page_is_whole_and_lists_can_be_searched(chromium: Browser, house: Door) -> None:
     with window(chromium, Look("no scripts", size=PHONE, scripts=False)) as seen:
         seen.page.goto(new_link(house.data_dir, house.url))
