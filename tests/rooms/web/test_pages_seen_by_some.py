@@ -57,7 +57,7 @@ def two(env: dict[str, str], tmp_path: Path) -> tuple[Path, str, str]:
     return file, other, report.diff_ref
 
 
-@pytest.mark.parametrize("path", ["/runs", "/runs?part=running", "/runs?part=ended", "/runs?state=closed", "/numbers"])
+@pytest.mark.parametrize("path", ["/runs", "/runs?part=running", "/runs?part=waiting", "/runs?state=proposed", "/numbers"])
 def test_lists_and_numbers_hold_only_what_they_may_see(two: tuple[Path, str, str], path: str) -> None:
     file, other, _ = two
     page = asked(file, path)
