@@ -17,6 +17,7 @@ from tests.fakes.facts import a_request, labelled
 from tests.rooms.web.test_pages import a_report, opened, worked
 
 MINE = 71
+LISTS = ["/runs", "/runs?part=running", "/runs?part=waiting", "/runs?state=proposed", "/numbers"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ def two(env: dict[str, str], tmp_path: Path) -> tuple[Path, str, str]:
     return file, other, report.diff_ref
 
 
-@pytest.mark.parametrize("path", ["/runs", "/runs?part=running", "/runs?part=waiting", "/runs?state=proposed", "/numbers"])
+@pytest.mark.parametrize("path", LISTS)
 def test_lists_and_numbers_hold_only_what_they_may_see(two: tuple[Path, str, str], path: str) -> None:
     file, other, _ = two
     page = asked(file, path)
