@@ -2,7 +2,7 @@
 
 import re
 import threading
-import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -33,9 +33,10 @@ class Fault:
 
 
 class Faults:
-    """The faults waiting to happen, under a lock of their own."""
+    """The faults waiting to happen, under a lock of their own; they last by the twin's clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
         self._lock = threading.Lock()
         self._waiting: list[Fault] = []
 
@@ -47,7 +48,7 @@ class Faults:
             raise ValueError(f"mode must be one of {', '.join(MODES)}")
         re.compile(fault.pattern)
         if seconds is not None:
-            fault.until = time.monotonic() + float(seconds)
+            fault.until = self._clock() + float(seconds)
             fault.times = fields.get("times")
         fault.name = fault.name or f"{fault.mode} {fault.status}"
         with self._lock:
@@ -62,7 +63,7 @@ class Faults:
     def take(self, method: str, path: str) -> Fault | None:
         """The first fault that matches this request, used up by one; control calls never match."""
         with self._lock:
-            now = time.monotonic()
+            now = self._clock()
             self._waiting = [fault for fault in self._waiting if _alive(fault, now)]
             for fault in self._waiting:
                 if not re.search(fault.pattern, f"{method} {path}"):

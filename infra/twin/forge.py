@@ -29,4 +29,4 @@ class Forge:
 def new_forge(folder: Path) -> Forge:
     """An empty forge that keeps its git repositories under `folder`."""
     world = World()
-    return Forge(world, GitStore(folder / "git"), Webhooks(world), Journal(), Faults(), Rates(world))
+    return Forge(world, GitStore(folder / "git"), Webhooks(world), Journal(), Faults(world.seconds), Rates(world))
