@@ -16,7 +16,7 @@ from app.core.redact import learn, redact
 from app.secret_settings import secrets_of
 from app.settings import LogForm, log_form
 
-QUIET = ("httpx", "httpcore", "celery", "kombu", "alembic", "opentelemetry", "urllib3")
+QUIET = ("httpx", "httpcore", "httpx2", "httpcore2", "celery", "kombu", "alembic", "opentelemetry", "urllib3")
 """Libraries whose every step is nobody's business; their warnings are."""
 
 _ABOUT: ContextVar[Mapping[str, str | int]] = ContextVar("about", default={})  # noqa: B039 (never changed in place)

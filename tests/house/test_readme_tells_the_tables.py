@@ -7,6 +7,8 @@ from app.core.bounds import NOT_CARRIED_OUT, Bounds
 from app.core.policy import Policy
 from app.core.run import ClosedReason, StallCode
 from app.core.verb import COMMANDS
+from app.registration import FILES
+from worker.up import HOLDS
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text("utf-8")
 
@@ -46,3 +48,16 @@ def test_every_key_of_a_policy_and_of_the_operators_bounds_is_told() -> None:
     missing = [key for key in Bounds.model_fields if key != "version" and f"`{key}`" not in rules]
     assert missing == []
     assert f"({', '.join(f'`{key}`' for key in NOT_CARRIED_OUT)})" in rules
+
+
+def test_which_process_gets_each_kept_file_of_the_app_is_told() -> None:
+    table = README.partition("| file in `app/` |")[2].partition("\n\n")[0]
+    told: dict[str, tuple[str, str]] = {}
+    for line in table.splitlines()[2:]:
+        files, names, process = (re.findall(r"`([^`]+)`", cell) or cell.strip() for cell in line.split("|")[1:4])
+        told |= {name.removesuffix("_PATH"): (file, str(process)) for file, name in zip(files, names, strict=True)}
+    kept = {name: file for name, (file, _) in told.items()}
+    assert kept | {"COUNTERSIGN_APP_PAGE": "page", "COUNTERSIGN_PULL": "pull"} == FILES
+    for name, (_, process) in told.items():
+        holders = {one for one, held in HOLDS.items() if name in held}
+        assert holders == ({process} if process in HOLDS else HOLDS.keys() - {"beat"}), name

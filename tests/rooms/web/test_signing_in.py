@@ -85,6 +85,7 @@ def test_a_person_sees_the_runs_of_their_repositories_and_nothing_of_others_unti
     assert browser.get(f"{url}/runs/r-mine").status_code == 200
     sought = browser.get(f"{url}/runs?state=wanted").text
     assert "r-mine" in sought and "r-other" not in sought
+    assert "Of the newest 1 runs" in browser.get(f"{url}/numbers").text
     assert browser.get(f"{url}/runs/r-other/live").status_code == 404
     hidden, absent = browser.get(f"{url}/runs/r-other"), browser.get(f"{url}/runs/r-nothere")
     assert (hidden.status_code, hidden.text) == (absent.status_code, absent.text) == (404, absent.text)
