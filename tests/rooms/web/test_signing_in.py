@@ -21,7 +21,7 @@ from infra.twin.twin import AppWish, Twin
 from tests.fakes.facts import a_request, labelled
 from tests.fakes.household import app_key
 from tests.fakes.services import free_port
-from tests.rooms.web.conftest import Door, running
+from tests.rooms.web.conftest import Door, labeled, running
 from tests.rooms.web.test_pages import opened
 
 HIDDEN = re.compile(r'<input type="hidden" name="([^"]+)" value="([^"]*)">')
@@ -83,9 +83,14 @@ def test_a_person_sees_the_runs_of_their_repositories_and_nothing_of_others_unti
     browser, page = site.goes_in("mira")
     assert page.url.path == "/runs" and "r-mine" in page.text and "other" not in page.text
     assert browser.get(f"{url}/runs/r-mine").status_code == 200
+    for repository, name in ((site.mine, "acme/shown"), (site.other, "acme/hidden")):
+        told = labeled(repository={"id": repository, "full_name": name}, installation={"id": repository})
+        assert site.door.post("issues", told).status_code == 202
+    lists = browser.get(f"{url}/runs").text
+    assert "acme/shown" in lists and "acme/hidden" not in lists
     sought = browser.get(f"{url}/runs?state=wanted").text
     assert "r-mine" in sought and "r-other" not in sought
-    assert "Of the newest 1 runs" in browser.get(f"{url}/numbers").text
+    assert "Of the newest 2 runs" in browser.get(f"{url}/numbers").text
     assert browser.get(f"{url}/runs/r-other/live").status_code == 404
     hidden, absent = browser.get(f"{url}/runs/r-other"), browser.get(f"{url}/runs/r-nothere")
     assert (hidden.status_code, hidden.text) == (absent.status_code, absent.text) == (404, absent.text)
