@@ -13,7 +13,7 @@ from app.settings import SettingsWrong, environment, ledger_settings, made_data_
 from app.telling import add_telling
 from app.upkeep import add_upkeep
 
-ACTING = ("up", "setup", "worker", "mint", "beat", "egress", "distill", "rank")
+ACTING = ("up", "setup", "doctor", "worker", "mint", "beat", "egress", "distill", "rank")
 """Commands that `worker.main` answers."""
 
 
@@ -60,6 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     for name, words in (
         ("up", "everything on one machine"),
         ("setup", "register the GitHub App, step by step in a browser"),
+        ("doctor", "whether everything is ready for the first label, and what to type where it is not"),
         ("web", "the web process alone"),
         ("worker", "one belt: planner, executor or publisher"),
         ("mint", "the mint alone"),

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
 REFUSED = 2
 """Exit code of a process that must not start as it was set up."""
 
-USAGE = "usage: countersign worker {planner,executor,publisher} | mint | beat | egress OF | up | setup | distill | rank"
+USAGE = (
+    "usage: countersign worker {planner,executor,publisher} | mint | beat | egress OF | up | setup | "
+    "doctor | distill | rank"
+)
 
 
 def main(words: Sequence[str]) -> int:
@@ -55,6 +58,10 @@ def main(words: Sequence[str]) -> int:
                 stopping = threading.Event()
                 _on_stop(stopping.set)
                 return setup_command(rest, environment(), stopping.wait)
+            case ["doctor", *rest]:
+                from worker.doctor.command import doctor_command
+
+                return _printed(lambda words: doctor_command(words, environment()), rest)
             case ["registrar"]:
                 return run_registrar()
             case ["distill", *rest]:

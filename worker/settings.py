@@ -271,7 +271,7 @@ def mint_settings(env: Mapping[str, str]) -> MintSettings:
     refuse_strangers("mint", env, (MODEL_KEY, *WEB_KEYS))
     why = f"Without the App's id and key no token could be cut, so the mint does not start. {NO_APP}"
     name = "COUNTERSIGN_MINT_LISTEN"
-    listen = _address(env, name)
+    listen = address_in(env, name)
     lines = _descriptor(env, "COUNTERSIGN_MINT_LINES_FD")
     if lines is None and listen is None:
         raise SettingsWrong(name, f"{name} is not set, and no belt's socket was inherited: nobody could ask the mint.")
@@ -351,7 +351,7 @@ def _mint_line(env: Mapping[str, str]) -> MintLine:
     descriptor = _descriptor(env, "COUNTERSIGN_MINT_FD")
     if descriptor is not None:
         return MintLine(descriptor=descriptor)
-    address = _address(env, "COUNTERSIGN_MINT")
+    address = address_in(env, "COUNTERSIGN_MINT")
     if address is None:
         name = "COUNTERSIGN_MINT"
         raise SettingsWrong(name, f"{name} is not set (host:port of the mint), and no socket to it was inherited.")
@@ -378,7 +378,8 @@ def _environments_gb(env: Mapping[str, str]) -> int:
     return DEFAULT_ENVIRONMENTS_GB if given is None else given
 
 
-def _address(env: Mapping[str, str], name: str) -> tuple[str, int] | None:
+def address_in(env: Mapping[str, str], name: str) -> tuple[str, int] | None:
+    """The host and port that a setting names; None where it is unset."""
     text = env.get(name, "").strip()
     if not text:
         return None

@@ -7,6 +7,7 @@ because a bell could not be rung: the sweep finds what was not heard.
 
 from app.queue.bells import (
     SWEEP,
+    VISIBILITY_SECONDS,
     WORK,
     Doorbell,
     Owed,
@@ -16,14 +17,18 @@ from app.queue.bells import (
     make_celery,
     ring_sweeps,
 )
+from app.queue.probing import BrokerStanding, broker_standing
 
 __all__ = [
     "SWEEP",
+    "VISIBILITY_SECONDS",
     "WORK",
+    "BrokerStanding",
     "Doorbell",
     "Owed",
     "Ringer",
     "bells_waiting",
+    "broker_standing",
     "broker_trouble",
     "make_celery",
     "ring_sweeps",

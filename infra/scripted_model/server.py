@@ -8,6 +8,7 @@ import time
 from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import unquote
 
 from infra.scripted_model.play import Answer, Play, error
 from infra.scripted_model.script import Script, parse_script
@@ -44,6 +45,10 @@ class ScriptedModel:
         self._server.shutdown()
         self._server.server_close()
 
+    def retire(self, *names: str) -> None:
+        """From now on these models, and no others, are not known any more."""
+        self._server.retired = frozenset(names)
+
     @property
     def requests(self) -> list[dict[str, Any]]:
         return list(self._play.requests)
@@ -64,6 +69,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(address, _Handler)
         self.play = play
         self.key = key
+        self.retired: frozenset[str] = frozenset()
         self.count = 0
 
 
@@ -84,6 +90,8 @@ class _Handler(BaseHTTPRequestHandler):
             self._reply(_json(self.server.play.requests))
         elif self.path == "/healthz":
             self._reply(_json({"status": "ok"}))
+        elif self.path.startswith("/v1/models/"):
+            self._reply(self._of_model(unquote(self.path.removeprefix("/v1/models/"))))
         else:
             self._reply(error(404, "Not found"))
 
@@ -91,14 +99,28 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(min(int(self.headers.get("content-length") or 0), _LARGEST_BODY))
         self._reply(self._answer(body))
 
-    def _answer(self, body: bytes) -> Answer:
-        if self.path.partition("?")[0] != "/v1/messages":
-            return error(404, "Not found")
+    def _of_model(self, name: str) -> Answer:
+        """`GET /v1/models/{name}`: it costs nothing, and is not among the recorded requests."""
+        if (refused := self._stranger()) is not None:
+            return refused
+        if name in self.server.retired:
+            return error(404, f"model: {name}")
+        shown = {"type": "model", "id": name, "display_name": name, "created_at": "2026-01-01T00:00:00Z"}
+        return _json(shown)
+
+    def _stranger(self) -> Answer | None:
         key = self._key()
         if not key:
             return error(401, "x-api-key header is required")
         if self.server.key is not None and key != self.server.key:
             return error(401, "invalid x-api-key")
+        return None
+
+    def _answer(self, body: bytes) -> Answer:
+        if self.path.partition("?")[0] != "/v1/messages":
+            return error(404, "Not found")
+        if (refused := self._stranger()) is not None:
+            return refused
         if not self.headers.get("anthropic-version"):
             return error(400, "anthropic-version: header is required")
         try:

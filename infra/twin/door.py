@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from email.utils import formatdate
 from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -34,7 +35,7 @@ class Door:
         scope = self._plain_path(scope)
         entry = self._entry(scope)
         fault = self._forge.faults.take(scope["method"], scope["path"])
-        answer = _Recorder(send)
+        answer = _Recorder(self._dated(send))
         try:
             if fault is None:
                 await self._inside(scope, receive, answer)
@@ -44,6 +45,17 @@ class Door:
             entry |= {"status": answer.status, "fault": fault.name if fault else None, "body_bytes": answer.size}
             if not scope["state"].get("page"):
                 self._forge.journal.add(Entry(**entry))
+
+    def _dated(self, send: Send) -> Send:
+        """Every answer tells the time by the twin's clock, as GitHub's do by its own."""
+
+        async def dated(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                now = formatdate(self._forge.world.seconds(), usegmt=True)
+                message = {**message, "headers": [*message.get("headers", ()), (b"date", now.encode())]}
+            await send(message)
+
+        return dated
 
     def _plain_path(self, scope: Scope) -> Scope:
         path = str(scope["path"])

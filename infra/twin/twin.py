@@ -117,7 +117,11 @@ class Twin:
         twin = cls(folder, wish)
         twin.forge.world.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
         twin.forge.webhooks.start()
-        config = uvicorn.Config(application(twin.forge), log_level="error", lifespan="off", access_log=False)
+        config = uvicorn.Config(
+            application(twin.forge), log_level="error", lifespan="off", access_log=False,
+            # The door tells the time, by the twin's own clock.
+            date_header=False,
+        )
         twin._server = uvicorn.Server(config)
         twin._thread = threading.Thread(
             target=twin._server.run, kwargs={"sockets": [listener]}, name="twin", daemon=True

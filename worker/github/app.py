@@ -47,6 +47,7 @@ class InstallationView(Struct, frozen=True):
     events: tuple[str, ...] = ()
     repository_selection: str = ""
     suspended_at: datetime | None = None
+    html_url: str = ""
 
 
 class Identity(Struct, frozen=True):
@@ -129,7 +130,7 @@ def _signing_key(pem: str) -> Any:
     return RSAAlgorithm(RSAAlgorithm.SHA256).prepare_key(pem)
 
 
-class _AppJwt:
+class AppJwt:
     """Signs a new short proof for every request; `clock` gives seconds since the epoch."""
 
     def __init__(self, app_id: str, private_key: str, clock: Callable[[], float]) -> None:
@@ -138,7 +139,7 @@ class _AppJwt:
         self._clock = clock
 
     def __repr__(self) -> str:
-        return f"_AppJwt({self._app_id!r})"
+        return f"AppJwt({self._app_id!r})"
 
     def bearer(self) -> str:
         # A minute back and nine ahead: a clock that is somewhat fast or slow is still believed (github-facts 48, 49).
@@ -166,7 +167,7 @@ class AppIdentity:
     ) -> None:
         self._api_url = api_url
         self._settings = settings or ConnectionSettings()
-        self._connection = connect(api_url, _AppJwt(app_id, private_key, clock), self._settings)
+        self._connection = connect(api_url, AppJwt(app_id, private_key, clock), self._settings)
 
     def keep_to(self, limit: Limit) -> None:
         """From now on nothing is asked as the App while its own limit is met, and whoever shares that learns of it."""
@@ -201,9 +202,25 @@ class AppIdentity:
         """
         if not permissions or any(level not in _LEVELS for level in permissions.values()):
             raise ValueError("a token needs at least one permission, each with the level read, write or admin")
-        path = f"/app/installations/{installation_id}/access_tokens"
         wanted = (repository_id, *beside)
-        body = {"repository_ids": list(wanted), "permissions": dict(permissions)}
+        return self._cut(installation_id, {"repository_ids": list(wanted)}, permissions, wanted)
+
+    def mint_named(self, installation_id: int, name: str, permissions: Mapping[str, str]) -> Token:
+        """As `mint`, for one repository of which only the name (without its owner) is known, and for reading only."""
+        if not permissions or set(permissions.values()) != {"read"}:
+            raise ValueError("a token for a name only reads")
+        return self._cut(installation_id, {"repositories": [name]}, permissions)
+
+    def _cut(
+        self,
+        installation_id: int,
+        where: Mapping[str, list[int] | list[str]],
+        permissions: Mapping[str, str],
+        wanted: Sequence[int] = (),
+    ) -> Token:
+        """A token that is exactly what was asked for; where no ids are `wanted`, it is for one repository."""
+        path = f"/app/installations/{installation_id}/access_tokens"
+        body = {**where, "permissions": dict(permissions)}
         call = Call("POST", path)
         content = self._connection.write(Request("POST", path, {}, body, (201,)))
         answer = decode(_TokenAnswer, content, call)
@@ -211,8 +228,9 @@ class AppIdentity:
         token = Token(answer.token, answer.expires_at, answer.permissions, repository_ids)
         asked = dict(permissions) | {"metadata": permissions.get("metadata", "read")}
         granted = {"metadata": "read"} | answer.permissions
-        if answer.selection != "selected" or sorted(repository_ids) != sorted(wanted) or granted != asked:
-            raise BroaderThanAsked(self._drop(token, asked, len(wanted)), call)
+        same = sorted(repository_ids) == sorted(wanted) if wanted else len(repository_ids) == 1
+        if answer.selection != "selected" or not same or granted != asked:
+            raise BroaderThanAsked(self._drop(token, asked, len(wanted) or 1), call)
         return token
 
     def revoke(self, token: Token) -> None:
