@@ -58,14 +58,35 @@ class _Pass:
     following: str = ""
     lost_before: datetime | None = None
     """When the ledger was restored from a copy: what was taken before, and it does not hold, is missed as well."""
+    began: datetime | None = None
+    """When this pass began to read."""
+    read_at: datetime | None = None
+    """When the last one that came to its end did."""
 
     @classmethod
     def read(cls, position: dict[str, Any]) -> "_Pass":
-        floor, top, lost_before = (_time(position.get(name)) for name in ("floor", "top", "lost_before"))
-        return cls(floor, top, str(position.get("following") or ""), lost_before)
+        names = ("floor", "top", "lost_before", "began", "read_at")
+        floor, top, lost_before, began, read_at = (_time(position.get(name)) for name in names)
+        return cls(floor, top, str(position.get("following") or ""), lost_before, began, read_at)
+
+    @property
+    def known_until(self) -> datetime | None:
+        """Until when everything is known that GitHub sent; None where nothing was known before. How old the newest
+        attempt is says it only in a restored ledger: otherwise it may have been quiet since."""
+        return self.read_at or (self.floor if self.lost_before else None)
+
+    def ended(self) -> "_Pass":
+        """The pass came to its end, and the next one is new."""
+        return replace(self, floor=self.top, read_at=self.began, top=None, following="", began=None)
 
     def written(self) -> dict[str, Any]:
-        times = {"floor": self.floor, "top": self.top, "lost_before": self.lost_before}
+        times = {
+            "floor": self.floor,
+            "top": self.top,
+            "lost_before": self.lost_before,
+            "began": self.began,
+            "read_at": self.read_at,
+        }
         return {name: time.isoformat() for name, time in times.items() if time} | {"following": self.following}
 
 
@@ -125,13 +146,14 @@ class CatchingUp:
         for _ in range(self._bounds.pages):
             page = self._identity.delivery_log(at.following)
             if not at.following:
-                at = replace(at, top=page.attempts[0].at if page.attempts else at.floor)
+                at = replace(at, top=page.attempts[0].at if page.attempts else at.floor, began=self._clock())
+                _say_what_is_lost(at.known_until, oldest)
             inside = [attempt for attempt in page.attempts if attempt.at >= since]
             # By the log's own time as well: a clock that is slow would take for young what no later pass looks at.
             as_of = max(self._as_of(), at.top or self._as_of())
             self._ledger.note(tidings(inside, as_of, at.lost_before), self._clock())
             if not page.following or len(inside) < len(page.attempts):
-                return replace(turn, position=replace(at, floor=at.top, top=None, following="").written()), False
+                return replace(turn, position=at.ended().written()), False
             at = replace(at, following=page.following)
         return replace(turn, position=at.written()), True
 
@@ -156,6 +178,16 @@ class CatchingUp:
         if due:
             _LOG.info("%d deliveries that had not arrived were asked for again", len(due))
         return bool(due)
+
+
+def _say_what_is_lost(known_until: datetime | None, oldest: datetime) -> None:
+    """What was sent in vain while nobody looked is found only as far back as the log reaches (github-facts 18)."""
+    if known_until is not None and known_until < oldest:
+        words = (
+            "GitHub's log of deliveries reaches back to %s, and it was last read at %s: what was sent in vain between "
+            "is lost. Open runs are held against their issues; a label that was set then starts no run: set it again"
+        )
+        _LOG.error(words, *(f"{when:%Y-%m-%d %H:%M} UTC" for when in (oldest, known_until)))
 
 
 def _time(written: str | None) -> datetime | None:

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from app.core.missed import IN_FLIGHT, ROUND
+from app.core.missed import IN_FLIGHT, KEPT_DAYS, ROUND
 from app.core.news import Delivery, Ignored
 from tests.fakes.household import app_key
 from tests.rooms.mint.conftest import CONNECTIONS, REPO, Desk
@@ -192,6 +193,41 @@ def test_what_github_keeps_no_longer_is_given_up_and_the_rest_still_asked_for(de
     assert deaf.sent_again() == {new: 1}
     deaf.round()
     assert old not in deaf.sent_again() and [one.guid for one in deaf.ledger.missing()] == [new]
+
+
+LOST = "is lost. Open runs are held against their issues"
+OUT_OF_REACH = timedelta(days=KEPT_DAYS, hours=1)
+
+
+def test_what_the_log_does_not_reach_any_more_after_a_long_absence_is_said_once(
+    deaf: Deaf, caplog: pytest.LogCaptureFixture
+) -> None:
+    # The first look ever has missed nothing, and quiet days on which somebody looked have not either.
+    deaf.arrives(*deaf.misses(1))
+    for _ in range(3):
+        deaf.round()
+        deaf.later(OUT_OF_REACH / 2)
+    assert LOST not in caplog.text
+    last = deaf.desk.now() - OUT_OF_REACH / 2
+    deaf.later(OUT_OF_REACH / 2)
+    deaf.mint = deaf.another_mint()
+    for _ in range(2):
+        deaf.round()
+    (said,) = [record.getMessage() for record in caplog.records if LOST in record.getMessage()]
+    read_at = [f"last read at {last - late:%Y-%m-%d %H:%M} UTC" for late in (0 * SECOND, 30 * SECOND)]
+    assert any(words in said for words in read_at) and "set it again" in said
+
+
+def test_a_ledger_restored_from_before_the_log_s_reach_says_so_too(
+    deaf: Deaf, caplog: pytest.LogCaptureFixture
+) -> None:
+    turn = deaf.ledger.take_turn(ROUND, deaf.desk.now(), SECOND)
+    assert turn is not None
+    now = deaf.desk.now()
+    position = {"floor": (now - OUT_OF_REACH).isoformat(), "lost_before": now.isoformat()}
+    deaf.ledger.end_turn(replace(turn, position=position), now)
+    deaf.round()
+    assert LOST in caplog.text
 
 
 def test_an_address_in_the_log_that_is_not_known_any_more_begins_the_pass_anew(deaf: Deaf) -> None:
