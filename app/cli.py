@@ -26,6 +26,8 @@ def main(words: Sequence[str] | None = None) -> int:
         _become("infra.demo", given[1:])
     if given and given[0] == "eval":
         _become("infra.eval", given[1:])
+    if given and given[0] == "try":
+        _become("infra.demo.trying", given[1:])
     if given == ["web"]:
         _become("app.main", [])
     parser = _parser()
@@ -68,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         ("egress", "the way out of one process: planner, executor, publisher, mint or web"),
         ("distill", "the part of a long output that decides"),
         ("rank", "the files that an issue may be about"),
+        ("try", "a folder and an issue file: plan, approval by a key press, the change as patch and branch"),
         ("demo", "everything, with a GitHub look-alike, on a real package"),
         ("eval", "task sets, with planner and executor scored apart; or this installation's runs"),
     ):

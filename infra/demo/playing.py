@@ -23,19 +23,19 @@ def play(wish: Wish, env: Mapping[str, str], alone: bool) -> int:
     """0 when a draft stands (alone), or when the person ends it; 1 when the run ended without one."""
     if wish.out is not None:
         _make_room(wish.out)
-    with set_up(wish, env, _say) as stage:
+    with set_up(wish, env, say) as stage:
         ledger = open_ledger(stage.ledger_url)
         try:
             idle = memory_of(stage.pids())
             _introduce(stage)
-            teller = _Teller(stage, ledger)
+            teller = Teller(stage, ledger)
             return _alone(teller, wish.out, idle) if alone else _accompany(teller)
         finally:
             ledger.close()
 
 
 @dataclass
-class _Teller:
+class Teller:
     """Tells each fact as it is recorded, and tends the processes meanwhile."""
 
     stage: Stage
@@ -52,7 +52,7 @@ class _Teller:
             if view is not None and over(view):
                 return view
             time.sleep(0.05)
-        _say(f"Nothing more happened within {seconds:.0f} s.")
+        say(f"Nothing more happened within {seconds:.0f} s.")
         return view
 
     def rest(self, seconds: float) -> None:
@@ -72,13 +72,13 @@ class _Teller:
             if view is None:
                 continue
             for one in view.facts[self._seen.get(view.id, 0) :]:
-                _say(f"  {told(one.fact)}")
+                say(f"  {told(one.fact)}")
             self._seen[view.id] = len(view.facts)
             newest = newest or view
         return newest
 
 
-def _say(words: str) -> None:
+def say(words: str) -> None:
     print(words, flush=True)
 
 
@@ -91,12 +91,12 @@ def _make_room(out: Path) -> None:
 
 
 def _introduce(stage: Stage) -> None:
-    _say(f"Everything runs. Issue {stage.issue} of {stage.repo}: {stage.issue_url}")
-    _say(f"What the product recorded (the link works once): {new_link(stage.data, stage.web_url)}")
+    say(f"Everything runs. Issue {stage.issue} of {stage.repo}: {stage.issue_url}")
+    say(f"What the product recorded (the link works once): {new_link(stage.data, stage.web_url)}")
 
 
-def _accompany(teller: _Teller) -> int:
-    _say(
+def _accompany(teller: Teller) -> int:
+    say(
         "Open the issue, choose to act as `maintainer`, set the label `countersign`, read the plan, and approve it "
         "with `/approve` or a 👍. Then read the draft pull request. Ctrl-C ends everything."
     )
@@ -104,14 +104,14 @@ def _accompany(teller: _Teller) -> int:
     return 0
 
 
-def _alone(teller: _Teller, out: Path | None, idle: Mapping[str, int]) -> int:
+def _alone(teller: Teller, out: Path | None, idle: Mapping[str, int]) -> int:
     stage = teller.stage
-    _say("The maintainer sets the label `countersign`.")
+    say("The maintainer sets the label `countersign`.")
     stage.control.label(stage.repo, stage.issue, "countersign", "maintainer")
     view = teller.follow(_plan_is_posted, PATIENCE_SECONDS)
     if view is not None and isinstance(view.state, Proposed):
         word = f"/approve {short(view.state.proposal.digest)}"
-        _say(f"The maintainer reads the plan and comments `{word}`.")
+        say(f"The maintainer reads the plan and comments `{word}`.")
         stage.control.comment(stage.repo, stage.issue, word, "maintainer")
         view = teller.follow(lambda one: isinstance(one.state, Published | Closed), PATIENCE_SECONDS)
     teller.rest(30)
@@ -119,11 +119,11 @@ def _alone(teller: _Teller, out: Path | None, idle: Mapping[str, int]) -> int:
         _leave(teller, view, out, idle)
     if view is None or not isinstance(view.state, Published):
         words = view.state.words if view is not None and isinstance(view.state, Closed) else ""
-        _say(f"No draft pull request was opened. {words}".strip())
+        say(f"No draft pull request was opened. {words}".strip())
         return 1
     pull = view.state.pull
     where = f"{stage.control.url}/{stage.repo}/pull/{pull.number}"
-    _say(f"Draft pull request #{pull.number} stood on branch {pull.branch} at {where}; everything ends now.")
+    say(f"Draft pull request #{pull.number} stood on branch {pull.branch} at {where}; everything ends now.")
     return 0
 
 
@@ -132,10 +132,10 @@ def _plan_is_posted(view: RunView) -> bool:
     return isinstance(state, Closed) or (isinstance(state, Proposed) and state.proposal.comment_id is not None)
 
 
-def _leave(teller: _Teller, view: RunView, out: Path, idle: Mapping[str, int]) -> None:
+def _leave(teller: Teller, view: RunView, out: Path, idle: Mapping[str, int]) -> None:
     stage = teller.stage
     result = result_of(teller.ledger, teller.ledger.run(view.id) or view, stage, idle)
     (out / "result.json").write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n", "utf-8")
     (out / "journal.json").write_text(json.dumps(stage.control.journal(), indent=1) + "\n", "utf-8")
     clone_bare(f"{stage.control.url}/{stage.repo}.git", out / "repo.git")
-    _say(f"Left in {out}: result.json, journal.json (every request to the look-alike), repo.git")
+    say(f"Left in {out}: result.json, journal.json (every request to the look-alike), repo.git")
