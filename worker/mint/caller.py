@@ -95,7 +95,7 @@ class MintCaller:
         try:
             self._ask(Release(mint_id=token.mint_id))
         except MintUnreachable as error:
-            _LOG.warning("token %s could not be given back; the mint ends it by itself: %s", token.mint_id, error)
+            _LOG.warning("a token (%s) could not be given back; the mint ends it by itself: %s", token.mint_id, error)
 
     def _token(self, asked: Cut | Watch) -> Token:
         answer = self._ask(asked)

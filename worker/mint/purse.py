@@ -130,7 +130,7 @@ class Purse:
             if isinstance(error, RateLimited):
                 one.not_before = self._clock() + timedelta(seconds=error.retry_after)
             level = logging.ERROR if one.tries >= ALARMING_TRIES else logging.WARNING
-            words = "token %s (%s of %s) is not revoked after %d tries and lives until %s: %s"
+            words = "the token (%s, %s of %s) is not revoked after %d tries and lives until %s: %s"
             until = f"{one.token.expires_at:%H:%M:%S} UTC"
             reason = getattr(error, "reason", error)
             _LOG.log(level, words, mint_id, one.place.purpose, one.place.run, one.tries, until, reason)
@@ -148,7 +148,7 @@ class Purse:
     def look_back(self) -> None:
         """The log names the tokens in the ledger that live, or may live, and are not in here."""
         for one in self._ledger.live_mints(self._clock()):
-            words = "token %s (%s of %s) was left alive by an earlier mint and lives until %s"
+            words = "a token (%s, %s of %s) was left alive by an earlier mint and lives until %s"
             _LOG.error(words, one.id, one.purpose, one.run, f"{one.expires_at:%H:%M:%S} UTC")
         for one in self._ledger.unfinished_mints(self._clock()):
             words = "a token (%s, %s of %s) was asked for and its answer was lost; if it was cut, it lives until %s"

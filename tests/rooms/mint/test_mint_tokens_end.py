@@ -126,7 +126,7 @@ def test_a_mint_that_begins_names_the_tokens_that_a_killed_one_left_alive(desk, 
     token = desk.cut(desk.claim(desk.label(), EffectKind.DRAFT_PLAN))
     Mint(desk.ledger, desk.identity, Site(desk.twin.url, CONNECTIONS), desk.now).look_back()
     assert caplog.records[-1].levelno == logging.ERROR
-    assert f"token {token.mint_id} (draft_plan of" in caplog.text and "earlier mint" in caplog.text
+    assert f"token ({token.mint_id}, draft_plan of" in caplog.text and "earlier mint" in caplog.text
 
 
 def test_a_token_that_aged_out_is_replaced_by_one_new_one(desk):
