@@ -4,6 +4,7 @@ Set-up writes them; the environment wins over them. All are in `app/` below the 
 account alone (0700), and so is each file (0600). They appear together or not at all.
 """
 
+import hmac
 import json
 import os
 import secrets
@@ -16,6 +17,8 @@ FOLDER = "app"
 ANSWER = "app.answer"
 PENDING = "setup.json"
 OTHERS = 0o077
+HOUR = 3600.0
+"""For which GitHub's code is good (github-facts 89)."""
 
 FILES: Mapping[str, str] = {
     "GITHUB_APP_ID": "id",
@@ -105,6 +108,13 @@ def note(data: Path, one: Pending, **changes: str | float) -> Pending:
     changed = replace(one, **changes)  # type: ignore[arg-type]
     write_private(data / PENDING, json.dumps(asdict(changed)))
     return changed
+
+
+def expected(data: Path, state: str, now: float) -> Pending | None:
+    """The set-up under way, if this is the state that was sent and its hour is not over."""
+    one = pending(data)
+    fits = bool(one.state) and hmac.compare_digest(one.state.encode(), state.encode())
+    return one if fits and 0 <= now - one.began <= HOUR else None
 
 
 def write_private(path: Path, text: str) -> None:

@@ -14,9 +14,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from app.registration import finish, is_registered, kept, note, pending
+from app.registration import expected, finish, is_registered, kept, note, pending
 from app.settings import SettingsWrong, data_dir, local_url, made_data_dir, public_url
-from app.web.setup import expected
 from worker.box.processes import Process, start_process
 from worker.mint.registering import register
 

@@ -19,7 +19,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 
 from app.core.asked import NAME, WHY_EVENT, WHY_PERMISSION, Addresses, api_of, form_address, manifest
 from app.core.belts import app_permissions
-from app.registration import Pending, is_registered, note, pending
+from app.registration import HOUR, expected, is_registered, note, pending
 from app.settings import web_address
 from app.web.entering import form_of
 from app.web.handing import AppMade, NotMade
@@ -29,7 +29,6 @@ from app.web.signing_in import new_secret
 from app.web.statics import Statics
 from app.web.viewers import NotAdmitted
 
-HOUR = 3600.0
 COOKIE = "countersign-setup"
 NOWHERE = "https://countersign.invalid"
 """Where deliveries are sent that nobody can receive: a name that never exists (RFC 6761), so that no stranger gets
@@ -141,13 +140,6 @@ def _add_back(pages: FastAPI, told: SettingUp, page: Callable[..., Response]) ->
         answer.background = after
         answer.delete_cookie(COOKIE, path="/setup")
         return answer
-
-
-def expected(data: Path, state: str, now: float) -> Pending | None:
-    """The set-up under way, if this is the state that was sent and its hour is not over."""
-    one = pending(data)
-    fits = bool(one.state) and hmac.compare_digest(one.state.encode(), state.encode())
-    return one if fits and 0 <= now - one.began <= HOUR else None
 
 
 def _still_open(told: SettingUp) -> None:

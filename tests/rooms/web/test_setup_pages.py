@@ -16,11 +16,11 @@ import pytest
 
 from app.core.asked import api_of, form_address
 from app.main import make_server
-from app.registration import FILES, finish, is_registered, keep, kept, note, pending
+from app.registration import FILES, expected, finish, is_registered, keep, kept, note, pending
 from app.settings import SettingsWrong, web_settings
 from app.setup_settings import SetupSettings
 from app.web.handing import RegistrarLine
-from app.web.setup import SettingUp, expected, make_setup
+from app.web.setup import SettingUp, make_setup
 from infra.twin.twin import NO_APP, Twin
 from tests.fakes.registering import Registering
 from tests.fakes.services import free_port
