@@ -7,6 +7,7 @@ stops the start with a sentence that names it.
 
 import os
 import re
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -366,11 +367,26 @@ def with_registered(env: Mapping[str, str], names: tuple[str, ...]) -> Mapping[s
     App's settings are never mixed with another's. Only the files of these names are read."""
     if any(env.get(name, "").strip() for name in names):
         return env
+    data = data_dir(env)
+    _refuse_no_folder(data)
     try:
-        found = {name: kept(data_dir(env), name) for name in names}
+        found = {name: kept(data, name) for name in names}
     except NotPrivate as problem:
         raise SettingsWrong(names[0], str(problem)) from None
     return {**env, **{name: value for name, value in found.items() if value is not None}}
+
+
+def _refuse_no_folder(path: Path) -> None:
+    """Raises `SettingsWrong` where the data folder cannot be one. That it is not there yet is no mistake."""
+    name = "COUNTERSIGN_DATA_DIR"
+    try:
+        reason = "" if stat.S_ISDIR(path.stat().st_mode) else "it is no folder"
+    except FileNotFoundError:
+        reason = ""
+    except OSError as error:
+        reason = error.strerror or "it cannot be looked at"
+    if reason:
+        raise SettingsWrong(name, f"The folder {name} cannot be used at {path}: {reason}.")
 
 
 def _sign_in(env: Mapping[str, str]) -> SignInSettings | None:

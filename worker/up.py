@@ -15,7 +15,6 @@ from types import FrameType
 
 from app.core.belts import Belt
 from app.ledger import migrate
-from app.registration import kept
 from app.settings import (
     DAY_USD,
     MODEL_KEY,
@@ -28,6 +27,7 @@ from app.settings import (
     made_data_dir,
     public_url,
     web_settings,
+    with_registered,
 )
 from app.web.links import new_link
 from worker.box.environment import registry_variables
@@ -271,7 +271,7 @@ def with_pull(env: Mapping[str, str]) -> Mapping[str, str]:
     `COUNTERSIGN_PULL=yes`, or set-up found no address where GitHub could deliver and there still is none."""
     wanted = env.get("COUNTERSIGN_PULL", "").strip().lower()
     if not wanted and not env.get("GITHUB_APP_ID", "").strip() and not public_url(env):
-        wanted = kept(data_dir(env), "COUNTERSIGN_PULL") or ""
+        wanted = with_registered(env, ("COUNTERSIGN_PULL",)).get("COUNTERSIGN_PULL", "").strip()
     if wanted not in ("", "yes", "no"):
         raise SettingsWrong("COUNTERSIGN_PULL", "COUNTERSIGN_PULL is yes or no.")
     return {PULL_SECRET: secrets.token_hex(24), **env} if wanted == "yes" else env

@@ -227,7 +227,10 @@ DOORS = [
     (("worker", "planner"), BELT, "ANTHROPIC_API_KEY"),
     (("worker", "publisher"), BELT | {"GITHUB_PRIVATE_KEY": KEY}, "GITHUB_PRIVATE_KEY"),
     (("beat",), {"CELERY_BROKER_URL": "nonsense"}, "CELERY_BROKER_URL"),
-    (("up",), {}, "GITHUB_WEBHOOK_SECRET"),
+    # Without any of the App's settings `up` sets an App up; with some of them it has to have all.
+    (("up",), {"GITHUB_APP_ID": "7"}, "GITHUB_WEBHOOK_SECRET"),
+    (("up",), {"GITHUB_PRIVATE_KEY": KEY}, "GITHUB_WEBHOOK_SECRET"),
+    (("up",), {"GITHUB_WEBHOOK_SECRET": "a secret"}, "GITHUB_APP_ID"),
     (("up",), WHOLE | {"GITHUB_PRIVATE_KEY": "x"}, "GITHUB_PRIVATE_KEY"),
 ]
 

@@ -279,11 +279,11 @@ def test_whoever_falls_is_started_again_and_the_run_goes_on(make_running):
 def test_up_says_in_one_sentence_that_a_port_or_a_folder_cannot_be_had(tmp_path):
     env = {
         "GITHUB_APP_ID": "7", "GITHUB_PRIVATE_KEY": KEY, "GITHUB_WEBHOOK_SECRET": SECRET, "ANTHROPIC_API_KEY": "x",
-        "COUNTERSIGN_DATA_DIR": str(tmp_path / "file" / "data"),
     }  # fmt: skip
     (tmp_path / "file").write_text("")
-    done = run("up", env=env)
-    assert done.returncode == 2 and "COUNTERSIGN_DATA_DIR" in done.stderr and "Traceback" not in done.stderr
+    for folder in (tmp_path / "file" / "data", tmp_path / "file"):
+        done = run("up", env=env | {"COUNTERSIGN_DATA_DIR": str(folder)})
+        assert done.returncode == 2 and "COUNTERSIGN_DATA_DIR" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_every_variable_that_a_process_may_hold_is_written_down_once():
