@@ -18,7 +18,7 @@ import pytest
 from app.core.belts import EffectKind
 from app.core.effects import Say, Slot
 from app.ledger.outcomes import DebtView
-from tests.fakes.greeting import SCRIPT, script
+from tests.fakes.greeting import FILES, SCRIPT, script
 from tests.fakes.household import SECRET, Furnishing
 from tests.fakes.moments import come_back, differences, moment, what_counts
 from tests.fakes.mortal import MINT, MortalStory, Point
@@ -45,6 +45,9 @@ class Course:
     deeds: tuple[Deed, ...]
     reaches: frozenset[str]
     script: dict[str, Any] = field(default_factory=lambda: SCRIPT)
+    files: dict[str, str] = field(default_factory=lambda: FILES)
+    only: frozenset[str] = frozenset()
+    """The effects at which the short form dies; where none is named, at every one."""
 
 
 def labels(label: str = "countersign") -> Deed:
@@ -58,7 +61,13 @@ def says(words: str) -> Deed:
 COURSES = {
     "a draft": Course(
         (labels(), says("/why"), says("/approve")),
-        frozenset(EVERY_EFFECT - {"say split", "say report"}),
+        frozenset(EVERY_EFFECT - {"say split", "say report", "stage_draft"}),
+    ),
+    "a staged draft": Course(
+        (labels(), says("/approve")),
+        frozenset({"look_up_authority", "draft_plan", "say status", "say plan", "react", "execute", "stage_draft"}),
+        files={**FILES, ".github/countersign.yml": "mode: staged\n"},
+        only=frozenset({"stage_draft"}),
     ),
     "a report": Course(
         (labels("countersign:research"), says("/approve")),
@@ -81,6 +90,7 @@ class Where(NamedTuple):
 
 SHORT = [
     Where("a draft", "sqlite", "folders"),
+    Where("a staged draft", "postgresql", "redis"),
     Where("a report", "sqlite", "redis"),
     Where("a split", "postgresql", "folders"),
 ]
@@ -109,7 +119,7 @@ def test_whoever_dies_at_whatever_write_the_end_is_that_of_the_undisturbed_run(
     reached: set[str] = set()
     for debt in undisturbed(story, taken.deeds):
         kind = kind_of(story, debt)
-        if until is None and kind in reached:
+        if until is None and (kind in reached or (taken.only and kind not in taken.only)):
             story.does(debt)
         else:
             few = IN_SHORT.get(EffectKind(debt.kind), 2)
@@ -125,7 +135,8 @@ def story_of_mortals(
 ) -> MortalStory:
     env = {"CELERY_BROKER_URL": request.getfixturevalue("redis_url")} if where.broker == "redis" else {}
     ledger = {"ledger_url": request.getfixturevalue("postgres_url")} if where.database == "postgresql" else {}
-    return make_story(COURSES[where.course].script, furnishing=Furnishing(env), kind=MortalStory, **ledger)
+    taken, furnishing = COURSES[where.course], Furnishing(env)
+    return make_story(taken.script, files=taken.files, furnishing=furnishing, kind=MortalStory, **ledger)
 
 
 def undisturbed(story: MortalStory, deeds: tuple[Deed, ...]) -> Iterator[DebtView]:

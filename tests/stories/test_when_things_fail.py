@@ -17,6 +17,7 @@ from app.core.run import Closed, Proposed, Published, Wanted
 from app.core.stalling import PATIENCE
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim, DebtView
+from app.web.links import new_link
 from tests.fakes.household import Furnishing
 from tests.fakes.story import REPO, Story
 from worker import tasks
@@ -349,6 +350,7 @@ def test_a_run_that_a_newer_version_went_on_with_stops_no_sweep_and_what_is_said
     story.mira.says("/cancel")
     assert story.control.deliveries()[-1]["status_code"] == 503
     with httpx.Client(trust_env=False) as browser:
+        browser.get(new_link(Path(story.env["COUNTERSIGN_DATA_DIR"]), story.web_url))
         page = browser.get(f"{story.web_url}/runs/{row['run']}")
     assert page.status_code == 503 and "A newer version went on with this run" in page.text
     with story.ledger._database.engine.begin() as connection:

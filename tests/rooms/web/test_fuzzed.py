@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -24,7 +25,8 @@ from hypothesis import strategies as st
 from app.core.advance import replay
 from app.web.intake import READERS
 from app.web.pages import Told, make_pages
-from app.web.viewers import Viewers
+from app.web.sessions import seal_of
+from app.web.viewers import Viewers, Watchers
 from tests.fakes.webhook_examples import examples
 from tests.rooms.web.conftest import Door, commented, labeled, sign
 
@@ -205,7 +207,7 @@ def test_what_is_not_signed_leaves_nothing(door: Door, tries: Tries) -> None:
 
 def described() -> list[str]:
     """The paths that the pages say they have, but for those whose answers do not end; and the receiver's."""
-    told = Told(None, Viewers(None), list, str)  # type: ignore[arg-type]
+    told = Told(None, Viewers(seal_of(b"a secret", "http")), Watchers(None), None, str, Path())  # type: ignore[arg-type]
     ending = [path for path in make_pages(told).openapi()["paths"] if not path.endswith("/live")]
     return [*ending, "/style.css", "/webhooks/github", "/nowhere"]
 
