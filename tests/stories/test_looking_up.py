@@ -110,7 +110,16 @@ def test_a_limit_of_github_costs_the_answers_and_not_the_plan(make_story: Making
     with_a_past(story)
     story.control.fault("GET .*/check-runs", status=403, body=SECONDARY, headers={"Retry-After": "300"})
     story.mira.labels()
+    # The plan is there; nobody asks this installation's GitHub anything until the limit is over, and then it is posted.
+    assert story.kinds()[-1] == "plan_drafted" and story.said() == []
+    answered = len(story.control.journal())
+    story.pass_time(timedelta(seconds=280))
+    story.crank()
+    assert len(story.control.journal()) == answered
+    story.pass_time(timedelta(seconds=21))
+    story.crank()
     story.plan_is_read()
+    assert len(story.model.requests) == 2, "nothing was thought twice"
     page = seen(story)
     assert "GitHub's secondary rate limit was met. It is asked again in 300 seconds at the soonest." in page
     assert "GitHub's limit was met; it is asked again in" in page
