@@ -63,17 +63,19 @@ class Weather:
 
     def rages(self, runs: int, more: Callable[[], bool] = lambda: True) -> None:
         """So many issues are labelled (fewer once there is no `more`), each when its turn comes by chance, and all is
-        done that is owed until every run waits for a person or has ended."""
+        done that is owed until every run waits for a person or has ended. Nobody waits long for the first death."""
         left = runs
         while left and more():
             self._acts(self._labels)
             left -= 1
             for _ in range(self.chance.randrange(4, 16)):
                 self._something()
+            self._somebody_has_died()
         for _ in range(runs * 40):
             if not self._owed() and not self._waiting():
                 break
             self._something()
+            self._somebody_has_died()
 
     def clears(self) -> None:
         """Nothing fails any more. What GitHub could not deliver is delivered; who waits for a person gets a word."""
@@ -124,6 +126,10 @@ class Weather:
             point = Point(debt.belt.value, place, number, point.after)
         if self.story.dies_in(debt, point):
             self._note("death", f"{debt.key} of {debt.run}: {point}")
+
+    def _somebody_has_died(self) -> None:
+        if not self.counts["death"]:
+            self._dies()
 
     def _rings(self) -> None:
         """A bell is heard again, of anything that was ever owed."""
