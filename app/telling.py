@@ -102,6 +102,8 @@ def _told(shown: "Whole") -> Iterator[str]:
     yield f"run {view.id}, {_usd(spent.usd)} in {spent.calls} model calls; {shown.template() or 'no plan'}"
     yield f"state: {view.state.name}"
     yield shown.wait.sentence()
+    if failed := shown.failed():
+        yield f"failed so far: {failed}"
     yield from _head("What happened")
     for one in map(happening, view.facts):
         yield f"{one.seq:>3} {one.at:%Y-%m-%d %H:%M:%S} {one.by:<9} {one.kind}: {_flat(one.words)}"

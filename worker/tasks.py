@@ -8,10 +8,12 @@ from contextlib import contextmanager
 from contextvars import copy_context
 from datetime import datetime, timedelta
 
+from app.core.allowance import beyond
 from app.core.belts import Belt
 from app.core.facts import ApprovalVoided, ExecutionHeld, Expired, Fact, Stalled
 from app.core.run import Approved, Built, Closed, StallCode
 from app.core.span import SpanKind
+from app.core.stalling import waits_for
 from app.core.verdict import Refused
 from app.ledger.errors import LedgerNewer, LedgerUnreachable
 from app.ledger.outcomes import Claim, Recorded
@@ -178,6 +180,15 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
             abandoned = shop.ledger.abandon(claim, reason, shop.clock(), branch)
             if isinstance(abandoned, Recorded):
                 shop.doorbell.ring(abandoned.rings)
+                _end_beyond_allowance(shop, claim.run)
+
+
+def _end_beyond_allowance(shop: Shop, run: str) -> None:
+    """A run whose work fails again and again ends, whatever renews it, until a person says that it goes on."""
+    view = shop.ledger.run(run)
+    over = beyond(view.state, waits_for(view.state), shop.clock()) if view is not None else None
+    if over is not None:
+        shop.tell(run, over)
 
 
 def _give_back(shop: Shop, claim: Claim, reason: str) -> None:

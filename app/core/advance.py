@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.core import asking, dropping, going_on, staging, working
+from app.core import allowance, asking, dropping, going_on, staging, working
 from app.core.effects import Effect
 from app.core.facts import (
     AmendmentProposed,
@@ -133,6 +133,9 @@ def advance(state: State | None, fact: Fact) -> Advanced | Refused:
     outcome = transition(state, fact)
     if isinstance(outcome, Stay):
         return Refused(outcome.because)
+    failed = allowance.counted(state.failed, fact, outcome.effects)
+    if failed != outcome.state.failed:
+        return Advanced(outcome.state.model_copy(update={"failed": failed}), outcome.effects)
     return _advanced(outcome)
 
 

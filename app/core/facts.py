@@ -351,6 +351,8 @@ class EffectAbandoned(_Fact):
     effect: str
     key: str
     reason: str
+    tried: int = 0
+    """Attempts at it that failed; what only waited is none. 0 where that was not recorded."""
     branch: str = ""
     """The branch that holds the work, where one was made all the same."""
 

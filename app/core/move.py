@@ -79,6 +79,8 @@ def refusal(state: State, about: str, person: Person, refused: Refused) -> Say:
 
 def closed(state: State, reason: ClosedReason, words: Refused, **more: Any) -> Move:
     stood = {"proposal": getattr(state, "proposal", None), "patch_ref": getattr(state, "patch_ref", "")}
+    if isinstance(state, Reporting):
+        stood["findings_ref"] = state.findings_ref
     if isinstance(state, Approved):
         stood["work"] = state.work
     if isinstance(state, Built):

@@ -228,6 +228,7 @@ class StallCode(StrEnum):
     NOT_TAKEN_UP = "not_taken_up"
     NO_PROGRESS = "no_progress"
     NOTHING_OWED = "nothing_owed"
+    ATTEMPTS = "attempts"
 
 
 class Stall(Part):
@@ -249,6 +250,8 @@ class _State(Part):
     status_comment_id: int | None = None
     resumed: int = 0
     """How often the run was taken up again after its end."""
+    failed: int = 0
+    """Attempts at its work that failed since a person last said that it goes on (`app.core.allowance`)."""
     stall: Stall | None = None
     """What was said of the work that it waited for; of no account once it waits for another."""
 

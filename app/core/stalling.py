@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from app.core.allowance import beyond
 from app.core.belts import Belt
 from app.core.facts import Stalled
 from app.core.move import draft, execute_key, last_work, report_key
@@ -52,6 +53,8 @@ def stall_of(state: State, debts: Sequence[Debt], last_sign: datetime, now: date
     key = waits_for(state)
     if not key:
         return None
+    if (over := beyond(state, key, now)) is not None:
+        return over
     debt = next((one for one in debts if one.key == key), None)
     if debt is None:
         return _nothing_owed(key, now) if now - last_sign > PATIENCE else None

@@ -135,8 +135,8 @@ class Claims(OnDatabase):
 
     def abandon(self, claim: Claim, reason: str, now: datetime, branch: str = "") -> Recorded | Refused:
         """The effect will not be done: it is settled, and the run learns why. `branch` is what was made of it."""
-        kind, key = claim.effect.kind, claim.effect.key
-        given_up = EffectAbandoned(at=now, effect=kind, key=key, reason=reason, branch=branch)
+        kind, key, tried = claim.effect.kind, claim.effect.key, claim.attempts - claim.postponements
+        given_up = EffectAbandoned(at=now, effect=kind, key=key, reason=reason, tried=tried, branch=branch)
         return self.settle(claim, [given_up], f"abandoned: {reason}", now)
 
     def postpone(self, claim: Claim, until: datetime, reason: str, now: datetime) -> Refused | None:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from app.core.allowance import told
 from app.core.belts import Belt
 from app.core.budget import Spent
 from app.core.facts import PlanDrafted
@@ -58,6 +59,10 @@ class Whole:
         """By which template it was planned last; empty where nothing was planned."""
         pins = [one.fact.template for one in self.plans if isinstance(one.fact, PlanDrafted) and one.fact.template]
         return f"{pins[0].name} {pins[0].version}" if pins else ""
+
+    def failed(self) -> str:
+        """How much of what may fail has failed; empty where nothing has."""
+        return told(self.view.state)
 
 
 def whole(ledger: Ledger, run: str) -> Whole | None:

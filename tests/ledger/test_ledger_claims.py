@@ -203,7 +203,7 @@ def test_an_abandoned_effect_is_settled_and_the_run_learns_why(told: Told) -> No
     assert view is not None
     assert view.state.name == "closed"
     assert view.facts[-1].fact == f.EffectAbandoned(
-        at=told.now, effect="look_up_authority", key="authority:label", reason="GitHub refused five times"
+        at=told.now, effect="look_up_authority", key="authority:label", reason="GitHub refused five times", tried=1
     )
     assert _effect(told, ring.effect_id).outcome == "abandoned: GitHub refused five times"
     assert [debt.key for debt in told.ledger.debts()] == ["status:closed:failed"]
