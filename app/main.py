@@ -79,6 +79,7 @@ def make_web(settings: WebSettings, limits: Limits = LIMITS, pace: Pace = PACE) 
         stir=ledger.stir,
         ring_soon=ringer.ring_soon,
     )
+    ending.callback(hooks.turns.close)
 
     told = Told(
         ledger=ledger,

@@ -6,6 +6,8 @@ CI it fails instead.
 
 import os
 import random
+import shutil
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -157,6 +159,17 @@ def own_redis(tmp_path: Path) -> Iterator[Callable[..., services.Started]]:
     yield start
     for server in running:
         services.end(server.keeper)
+
+
+@pytest.fixture(scope="session")
+def own_postgres() -> Iterator[services.Started]:
+    """A PostgreSQL server for those tests of this worker that stop it with `services.paused`."""
+    room = Path(tempfile.mkdtemp(prefix=f"countersign-tests-{os.getpid()}-"))
+    room.chmod(0o711)
+    server = _started(lambda: services.start_postgres(room, os.getpid()))
+    yield server
+    services.end(server.keeper)
+    shutil.rmtree(room)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

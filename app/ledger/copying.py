@@ -166,7 +166,7 @@ def _is_a_ledger(file: Path) -> bool:
 
 @contextmanager
 def _opened(url: str) -> Iterator[Database]:
-    database = Database(url)
+    database = Database(url, answer_seconds=None)
     try:
         yield database
     finally:

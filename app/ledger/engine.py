@@ -21,6 +21,10 @@ TRIES = 3
 LOCK_SECONDS = 2.5
 """How long one try waits for a lock. All tries together stay below the 10 s that GitHub waits (github-facts 18)."""
 
+ANSWER_SECONDS = 15.0
+"""How long PostgreSQL may take for one statement. With a new connection that is a third of a lease
+(`COUNTERSIGN_LEASE_SECONDS`): a server that was away for so long costs no worker its claim."""
+
 POOL = 5
 POOL_OVERFLOW = 10
 
@@ -28,6 +32,9 @@ POOL_OVERFLOW = 10
 _AGAIN = {"40001": "a serialisation conflict", "40P01": "a deadlock", "55P03": "a lock that was not had"}
 _READ_ONLY = "25006"
 _FORBIDDEN = "42501"
+
+NO_ANSWER = "08S01"
+"""What ODBC calls a communication link failure; no server of PostgreSQL's says it, but our own patience does."""
 
 _LOG = logging.getLogger(__name__)
 
@@ -37,8 +44,11 @@ _Result = TypeVar("_Result")
 class Database:
     """Connections to one database; a transaction commits whole or leaves nothing."""
 
-    def __init__(self, url: str, lock_seconds: float = LOCK_SECONDS) -> None:
-        self.engine = _engine_for(_plain(url), lock_seconds)
+    def __init__(
+        self, url: str, lock_seconds: float = LOCK_SECONDS, answer_seconds: float | None = ANSWER_SECONDS
+    ) -> None:
+        """`answer_seconds` is None for what takes long by its nature, such as a migration: it waits without end."""
+        self.engine = _engine_for(_plain(url), lock_seconds, answer_seconds)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         self.tried_again: Counter[str] = Counter()
         # BEGIN IMMEDIATE takes the one write lock at once: a reader that turns writer can fail without waiting.
@@ -55,7 +65,8 @@ class Database:
         connection was lost before the end. Each try beyond the first is counted in `tried_again`, by its reason.
 
         Raises `LedgerUnreachable` after `TRIES` times; then nothing was recorded. Where the connection is lost in the
-        moment of the commit it is not tried again, and may have been recorded: whoever asks again finds it so.
+        moment of the commit it is not tried again, and may have been recorded: whoever asks again finds it so. A server
+        that does not answer in time is not asked again either: a second wait would be as long.
         """
         with self._errors_named():
             for left in reversed(range(TRIES)):
@@ -114,20 +125,24 @@ def _plain(url: str) -> URL:
     return parsed
 
 
-def _engine_for(url: URL, lock_seconds: float) -> Engine:
+def _engine_for(url: URL, lock_seconds: float, answer_seconds: float | None) -> Engine:
     sizes: dict[str, Any] = {"pool_size": POOL, "max_overflow": POOL_OVERFLOW, "pool_timeout": 5}
     if url.get_backend_name() == "sqlite":
         engine = create_engine(url, connect_args={"timeout": lock_seconds, "check_same_thread": False}, **sizes)
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _begin_sqlite)
     else:
+        # It costs 20 MB, and nothing on SQLite.
+        from app.ledger.patience import OF_THE_LINE, OF_THE_SERVER, patient
+
         asked = {
-            "connect_timeout": 5,
-            "options": f"-c lock_timeout={int(lock_seconds * 1000)} -c timezone=UTC",
+            **{name: value for name, value in OF_THE_LINE.items() if name not in url.query},
+            "options": f"-c lock_timeout={int(lock_seconds * 1000)} -c timezone=UTC {OF_THE_SERVER}",
             # Of several hosts in the URL, the one that can be written to: after a failover it is another one.
             "target_session_attrs": "read-write",
         }
         engine = create_engine(url, connect_args=asked, pool_pre_ping=True, **sizes)
+        event.listen(engine, "do_connect", patient(answer_seconds))
     event.listen(engine, "connect", _remember_process)
     event.listen(engine, "checkout", _refuse_inherited)
     return engine
@@ -168,7 +183,8 @@ def _refuse_inherited(_connection: Any, record: Any, fairy: Any) -> None:
 def _why_again(error: exc.DBAPIError, *, lost_is_safe: bool) -> str:
     """Why the same transaction is worth another try, in a few words; empty where it is not."""
     if error.connection_invalidated:
-        return "a lost connection" if lost_is_safe else ""
+        answers = getattr(error.orig, "sqlstate", None) != NO_ANSWER
+        return "a lost connection" if lost_is_safe and answers else ""
     if (known := _AGAIN.get(getattr(error.orig, "sqlstate", None) or "")) is not None:
         return known
     locked = isinstance(error, exc.OperationalError) and "database is locked" in str(error.orig)

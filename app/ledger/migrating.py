@@ -24,7 +24,7 @@ def brought_up_to_date(url: str) -> None:
 
     A version that still fits a newer one's schema finds nothing either; raises `LedgerBehind` where it does not fit.
     """
-    database = Database(url, LOCK_SECONDS)
+    database = Database(url, LOCK_SECONDS, answer_seconds=None)
 
     def work(connection: Connection) -> None:
         if not database.is_sqlite:

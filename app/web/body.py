@@ -30,6 +30,8 @@ class Limits:
     """How many requests may hold more than a middle body at the same time."""
     seconds: float = 10.0
     """From the request's head to the body's end, waiting included; GitHub itself gives up after 10 s (12)."""
+    answer_seconds: float = 9.0
+    """From the request's head to its answer, whatever the ledger does: sooner than GitHub gives up."""
     linger_seconds: float = 2.0
     """How long a refused body is read on, unkept, so that its sender gets to see the answer."""
     linger_bytes: int = 1024 * 1024

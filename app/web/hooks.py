@@ -13,7 +13,8 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from functools import partial
+from typing import Any, Protocol, TypeVar
 
 import msgspec
 
@@ -25,6 +26,7 @@ from app.queue import Owed
 from app.web.body import BodyReader, Gone, Message, NoRoom, Receive, TooLarge, TooSlow
 from app.web.intake import Intake, Told, Unreadable
 from app.web.reading import WhichLabels
+from app.web.turns import Crowded, TooLate, Turns
 
 PATH = "/webhooks/github"
 RETRY_AFTER = b"30"
@@ -37,6 +39,8 @@ Triggers = Callable[[int, tuple[int, ...]], dict[int, str]]
 Stir = Callable[[OnIssue, datetime], object]
 RingSoon = Callable[[tuple[Owed, ...]], None]
 
+_Result = TypeVar("_Result")
+
 _SIGNATURE = re.compile(rb"sha256=([0-9a-f]{64})")
 _EVENT = re.compile(rb"[a-z0-9_]{1,100}")
 _GUID = re.compile(rb"[0-9A-Za-z._:-]{1,128}")
@@ -47,6 +51,12 @@ class Take(Protocol):
     """Takes a delivery and all the news in it, in one transaction."""
 
     def __call__(self, delivery: Delivery, *news: News) -> Received: ...
+
+
+class Asked(Protocol):
+    """Has the ledger asked in this delivery's turn; what comes too late goes to `late`. Raises `TooLate`, `Crowded`."""
+
+    async def __call__(self, ask: Callable[[], _Result], late: Callable[[_Result], object] = ...) -> _Result: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +93,13 @@ class Hooks:
     triggers: Triggers
     stir: Stir
     ring_soon: RingSoon
+    turns: Turns = field(default_factory=Turns)
     answered: Counter[tuple[int, str]] = field(default_factory=Counter)
     """How often each status was answered, and why."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answers one request."""
+        until = asyncio.get_running_loop().time() + self.bodies.limits.answer_seconds
         head = _head(scope)
         if isinstance(head, Answer):
             await self._turn_away(head, receive, send)
@@ -109,26 +121,33 @@ class Hooks:
         # Every accepted secret is compared, whichever fits: the time says nothing.
         fitting = [hmac.compare_digest(expected, head.signature) for expected in body.signatures]
         with about(delivery=head.guid):
-            answer = await self._believed(head, body.body) if any(fitting) else _FORGED
+            answer = await self._believed(head, body.body, until) if any(fitting) else _FORGED
         await self._answer(answer, send)
 
-    async def _believed(self, head: Head, body: bytes) -> Answer:
+    async def _believed(self, head: Head, body: bytes, until: float) -> Answer:
         if head.event == "ping":
             return Answer(200, "ping", {"pong": True})
         now = datetime.now(UTC)
+
+        async def asked(ask: Callable[[], _Result], late: Callable[[_Result], object] = lambda _: None) -> _Result:
+            return await self.turns.take(ask, len(body), until, late)
+
         try:
-            told = await self._understood(head.event, body, now)
+            told = await self._understood(head.event, body, now, asked)
             if isinstance(told, Ignored):
-                if told.stirs is not None:
-                    await asyncio.to_thread(self.stir, told.stirs, now)
+                if (stirs := told.stirs) is not None:
+                    await asked(lambda: self.stir(stirs, now))
                 return Answer(202, "ignored", {"ignored": told.why})
             if isinstance(told, Unreadable):
                 return Answer(400, "unreadable", {"refused": told.why})
             delivery = Delivery(head.guid, head.event, told.action, now, body)
-            received = await asyncio.to_thread(self.take, delivery, *told.news)
+            received = await asked(lambda: self.take(delivery, *told.news), partial(self._recorded_late, head.guid))
         except LedgerNewer:
             log.warning("Delivery %s is left to a newer version, and not recorded here.", head.guid)
             return _LEFT_TO_NEWER
+        except (TooLate, Crowded) as trouble:
+            log.error("Delivery %s was not recorded: the ledger does not answer.", head.guid)
+            return _NO_ANSWER if isinstance(trouble, TooLate) else _NO_TURN
         except Exception:
             # Whatever it was: GitHub must not hear 2xx for what is not recorded. It keeps the delivery for days.
             log.exception("Delivery %s was not recorded.", head.guid)
@@ -136,10 +155,15 @@ class Hooks:
         self.ring_soon(received.rings)
         return _recorded(received)
 
-    async def _understood(self, event: str, body: bytes, now: datetime) -> Told | Ignored | Unreadable:
+    def _recorded_late(self, guid: str, received: Received) -> None:
+        """GitHub was told otherwise, and sends it again: then it is known by its guid."""
+        log.warning("Delivery %s was recorded after all, when it was answered already that it is not.", guid)
+        self.ring_soon(received.rings)
+
+    async def _understood(self, event: str, body: bytes, now: datetime, asked: Asked) -> Told | Ignored | Unreadable:
         triggers: dict[int, str] | None = None
         while isinstance(told := self.intake.read(event, body, now, triggers), WhichLabels):
-            triggers = await asyncio.to_thread(self.triggers, told.repository_id, told.ids)
+            triggers = await asked(partial(self.triggers, told.repository_id, told.ids))
         return told
 
     async def _turn_away(self, answer: Answer, receive: Receive, send: Send) -> None:
@@ -177,6 +201,14 @@ _NO_ROOM = replace(
 )
 _NOT_RECORDED = replace(
     _refused(503, "not_recorded", "The ledger could not record this delivery; send it again."),
+    headers=((b"retry-after", RETRY_AFTER),),
+)
+_NO_ANSWER = replace(
+    _refused(503, "no_answer", "The ledger did not answer in time; send this delivery again."),
+    headers=((b"retry-after", RETRY_AFTER),),
+)
+_NO_TURN = replace(
+    _refused(503, "no_turn", "Too much waits for the ledger, which does not answer; send this delivery again."),
     headers=((b"retry-after", RETRY_AFTER),),
 )
 _LEFT_TO_NEWER = replace(

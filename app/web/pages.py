@@ -1,5 +1,6 @@
 """The pages, for people and for machines that watch: read-only, told from the ledger alone."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,8 +68,9 @@ def _add_for_machines(pages: FastAPI, told: Told) -> None:
         return PlainTextResponse("ok\n")
 
     @pages.get("/readyz")
-    def ready() -> PlainTextResponse:
-        standing = told.readiness.now()
+    async def ready() -> PlainTextResponse:
+        # Not in the threads of the pages: those may all be waiting for the ledger.
+        standing = await asyncio.to_thread(told.readiness.now)
         return PlainTextResponse(standing.words, status_code=standing.status)
 
     @pages.get("/metrics", dependencies=[Depends(told.watchers.admit)])

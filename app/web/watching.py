@@ -15,8 +15,8 @@ from app.core.redact import redact
 from app.ledger import open_ledger
 from app.ledger.errors import LedgerError
 
-BROKER_SECONDS = 2.5
-"""How long the broker may take to answer. Whoever asks may wait for no more than five seconds, and often does."""
+ANSWER_SECONDS = 2.5
+"""How long ledger and broker may take to answer. Whoever asks may wait for no more than five seconds."""
 
 FRESH_SECONDS = 1.0
 """So long one answer is for all who ask: everybody may ask, and each look writes to the ledger."""
@@ -36,9 +36,8 @@ class Readiness:
     """Looks when it is asked, at most once a second. Both are a sentence of what is wrong, empty where nothing is."""
 
     def __init__(self, ledger: Callable[[], str], broker: Callable[[], str]) -> None:
-        self._ledger = ledger
-        self._broker = broker
-        self._asked: _Asked | None = None
+        self._ledger = _Asking(ledger, "The ledger can record nothing")
+        self._broker = _Asking(broker, "The broker takes no bells")
         self._lock = threading.Lock()
         self._last = (0.0, Standing(503, ""))
 
@@ -52,30 +51,51 @@ class Readiness:
             return last
 
     def _look(self) -> Standing:
-        if self._asked is None or self._asked.answered.is_set():
-            self._asked = _Asked(self._broker)
-        asked, until = self._asked, time.monotonic() + BROKER_SECONDS
-        if trouble := self._ledger():
+        until = time.monotonic() + ANSWER_SECONDS
+        ledger, broker = self._ledger.asked(), self._broker.asked()
+        if trouble := ledger.told(until):
             return Standing(503, f"{redact(trouble)}\n")
-        asked.answered.wait(max(until - time.monotonic(), 0.0))
-        trouble = asked.trouble
+        trouble = broker.told(until)
         if not trouble:
             return Standing(200, READY)
         words = "Deliveries are recorded. What they lead to waits until the broker takes bells again."
         return Standing(200, f"degraded\n{words}\n{redact(trouble)}\n")
 
 
-class _Asked:
-    """One question to the broker, put in a thread of its own: it may take longer than anybody waits."""
+class _Asking:
+    """Asks one question again and again, and never twice at a time: it may take longer than anybody waits."""
 
-    def __init__(self, broker: Callable[[], str]) -> None:
+    def __init__(self, question: Callable[[], str], words: str) -> None:
+        self._question = question
+        self._silent = f"{words}: it did not answer within {ANSWER_SECONDS} s."
+        self._asked: _Asked | None = None
+
+    def asked(self) -> "_Asked":
+        """The question that waits for its answer, or a new one."""
+        if self._asked is None or self._asked.answered.is_set():
+            self._asked = _Asked(self._question, self._silent)
+        return self._asked
+
+
+class _Asked:
+    """One question, put in a thread of its own."""
+
+    def __init__(self, question: Callable[[], str], silent: str) -> None:
         self.answered = threading.Event()
-        self.trouble = f"The broker takes no bells: it did not answer within {BROKER_SECONDS} s."
-        self._broker = broker
+        self._trouble = silent
+        self._question = question
         threading.Thread(target=self._ask, name="readiness", daemon=True).start()
 
+    def told(self, until: float) -> str:
+        """The trouble, as a sentence; empty where there is none. `until` is monotonic."""
+        self.answered.wait(max(until - time.monotonic(), 0.0))
+        return self._trouble
+
     def _ask(self) -> None:
-        self.trouble = self._broker()
+        try:
+            self._trouble = self._question()
+        except Exception as error:
+            self._trouble = f"That could not be asked: {error}"
         self.answered.set()
 
 

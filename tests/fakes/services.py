@@ -18,7 +18,7 @@ import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,7 @@ trap 'over=yes' TERM INT
 while [ -z "$over" ] && [ -d "/proc/$owner" ] && kill -0 $server 2>/dev/null; do sleep 1 & nap=$!; wait $nap; done
 kill $nap 2>/dev/null
 kill -"$ending" $server 2>/dev/null
+kill -CONT $server 2>/dev/null
 wait
 """
 
@@ -280,6 +281,32 @@ def end(keeper: int) -> None:
         if time.monotonic() > deadline:
             raise TimeoutError(f"Server keeper {keeper} did not end in {PATIENCE} s.")
         time.sleep(0.01)
+
+
+@contextmanager
+def paused(server: Started) -> Iterator[None]:
+    """The server and all that it started stand still meanwhile: their kernel still takes what is sent to them."""
+    stopped: list[int] = []
+    # The keeper goes on, and so does the nap that it takes.
+    waiting = [pid for pid in _children(server.keeper) if Path(f"/proc/{pid}/comm").read_text() != "sleep\n"]
+    while waiting:
+        pid = waiting.pop()
+        # A parent before its children, so that none comes to be meanwhile.
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGSTOP)
+            stopped.append(pid)
+        waiting += _children(pid)
+    try:
+        yield
+    finally:
+        for pid in reversed(stopped):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
+
+
+def _children(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    return [int(child) for child in children.read_text().split()] if children.exists() else []
 
 
 @dataclass(frozen=True, slots=True)
