@@ -15,7 +15,7 @@ from app.core.facts import Fact, IssueChanged, IssueEnd, IssueEnded, LabelRemove
 from app.core.issue import IssueSnapshot
 from app.core.news import Delivery, News, OnIssue
 from app.core.run import Closed, Published, Request, State
-from app.ledger.errors import LedgerNewer
+from app.ledger.errors import RunLeftAside
 from app.ledger.outcomes import OpenRun, RunView
 from app.web.intake import Intake, Told
 from worker.github.errors import GitHubError, Gone, Moved, NotFound, RateLimited
@@ -76,7 +76,7 @@ class Rereading:
             try:
                 self._read(open_runs[run], at)
                 self._gone_since.pop(run, None)
-            except (GitHubError, MintDenied, MintUnreachable, LedgerNewer) as error:
+            except (GitHubError, MintDenied, MintUnreachable, RunLeftAside) as error:
                 _LOG.warning("the issue of run %s could not be read again: %s", run, error)
                 if isinstance(error, RateLimited):
                     del self._read_at[run]

@@ -1,6 +1,5 @@
 """The shop: what one belt's process has at hand, put together from its settings once and shared by its threads."""
 
-import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +19,6 @@ from app.core.run import Approved, Built, Reporting, Request, State
 from app.core.shelf import Shelf
 from app.core.span import Span
 from app.core.template import Template, TemplateUnreadable
-from app.ledger.errors import LedgerNewer
 from app.ledger.outcomes import Claim, Recorded
 from app.ledger.store import Ledger
 from app.queue import Doorbell
@@ -43,8 +41,6 @@ if TYPE_CHECKING:
     from worker.model.client import Model
     from worker.telemetry.export import Export
 
-
-_LOG = logging.getLogger("countersign.shop")
 
 Done = tuple[Sequence[Fact], str]
 """What a duty leads to: facts, and a few words for the ledger."""
@@ -149,15 +145,13 @@ class Shop:
 
     def tell(self, run: str, fact: Fact) -> bool:
         """The run has taken what no delivery told, and what follows was rung for; False where it has no use for it, or
-        where a newer version went on with it."""
-        try:
+        where it cannot be read here."""
+        with self.ledger.leaving_aside():
             recorded = self.ledger.record(run, fact)
-        except LedgerNewer:
-            _LOG.warning("run %s is left to a newer version", run)
-            return False
-        if isinstance(recorded, Recorded):
-            self.doorbell.ring(recorded.rings)
-        return isinstance(recorded, Recorded)
+            if isinstance(recorded, Recorded):
+                self.doorbell.ring(recorded.rings)
+                return True
+        return False
 
     def note(self, trace: Trace) -> None:
         """What was done since is in the ledger, and on its way to a collector where there is one."""

@@ -15,7 +15,7 @@ from app.core.run import Approved, Built, Closed, StallCode
 from app.core.span import SpanKind
 from app.core.stalling import waits_for
 from app.core.verdict import Refused
-from app.ledger.errors import LedgerNewer, LedgerUnreachable
+from app.ledger.errors import LedgerUnreachable, RunLeftAside
 from app.ledger.outcomes import Claim, Recorded
 from app.logs import about
 from worker.ending import REASON
@@ -225,7 +225,7 @@ def _lease_kept(shop: Shop, claim: Claim, trace: Trace) -> Iterator[None]:
 
     The same thread asks whether the work is still wanted: a cancelled run stops within seconds, and so does a holder
     whom somebody surpassed. It also writes down what was spent, so that a process that dies leaves its costs behind.
-    Where the ledger does not answer it asks on; where a newer version went on with the run the work is handed over.
+    Where the ledger does not answer it asks on; where the run cannot be read here any more the work is given back.
     """
     over = threading.Event()
     term = shop.settings.lease.total_seconds() / 3
@@ -239,8 +239,9 @@ def _lease_kept(shop: Shop, claim: Claim, trace: Trace) -> Iterator[None]:
                 if not isinstance(verdict, Refused) and time.monotonic() >= due:
                     renewed = shop.ledger.renew(claim, shop.clock(), shop.settings.lease)
                     verdict, due = renewed if isinstance(renewed, Refused) else verdict, time.monotonic() + term
-            except LedgerNewer as newer:
-                trace.hand_over(str(newer))
+            except RunLeftAside as aside:
+                shop.ledger.say_left_aside(aside)
+                trace.hand_over(str(aside))
                 return
             except Exception as trouble:
                 # Whoever gives up here loses the lease with the work in hand, and never hears that nobody wants it.

@@ -1,30 +1,23 @@
 """The watchdog: what a run waits for and does not make progress is said on its issue, and ended after a bound."""
 
-import logging
 from datetime import datetime
 
 from app.core.stalling import PATIENCE, Debt, stall_of
-from app.ledger.errors import LedgerNewer
 from app.ledger.outcomes import EffectView
 from worker.shop import Shop
-
-_LOG = logging.getLogger(__name__)
 
 
 def look_around(shop: Shop, at: datetime) -> None:
     """Every run that waits for us without progress has been told so, once for each way of waiting."""
     for run in shop.ledger.at_work_since(at - PATIENCE):
-        try:
+        with shop.ledger.leaving_aside():
             view = shop.ledger.run(run)
-        except LedgerNewer:
-            _LOG.warning("run %s is left to a newer version", run)
-            continue
-        if view is None:
-            continue
-        debts = [_debt(one) for one in view.effects if one.settled_at is None]
-        stalled = stall_of(view.state, debts, shop.ledger.last_sign(run) or view.opened_at, at)
-        if stalled is not None:
-            shop.tell(run, stalled)
+            if view is None:
+                continue
+            debts = [_debt(one) for one in view.effects if one.settled_at is None]
+            stalled = stall_of(view.state, debts, shop.ledger.last_sign(run) or view.opened_at, at)
+            if stalled is not None:
+                shop.tell(run, stalled)
 
 
 def _debt(row: EffectView) -> Debt:

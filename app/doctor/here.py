@@ -28,6 +28,7 @@ _NO_LEDGER = "Nothing is recorded without the ledger: deliveries are refused, an
 
 def look_at_ledger(scene: Scene) -> Iterator[Found]:
     """The database answers, has this version's schema and takes what is written to it."""
+    from app.ledger.engine import RESTORE
     from app.ledger.probing import ledger_file, probe, prove
 
     url = ledger_url(scene.env)
@@ -52,6 +53,9 @@ def look_at_ledger(scene: Scene) -> Iterator[Found]:
         return
     taken = ", and something was recorded in it" if scene.of in PROVES else ""
     yield well(f"{standing.server}, schema {standing.schema}{taken}")
+    for sentence in standing.corrupt:
+        why = "That run is left aside: nothing of it goes on, and nobody is told so on its issue."
+        yield fault(sentence, why, RESTORE)
     yield from _beside(file, standing.journal, standing.roles, standing.unserved)
 
 

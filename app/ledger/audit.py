@@ -21,7 +21,7 @@ from app.core.redact import hide_in
 from app.core.run import Approval, Approved, Built, Proposed, State
 from app.core.verdict import Refused
 from app.ledger.engine import OnDatabase
-from app.ledger.errors import LedgerCorrupt, LedgerNewer
+from app.ledger.errors import LedgerNewer, RunCorrupt, RunLeftAside
 from app.ledger.schema import deliveries, effects, facts, mints, runs
 from app.ledger.written import fact_read
 
@@ -79,22 +79,23 @@ def _runs(connection: Connection) -> Iterator[tuple[datetime, str, list[Record]]
 
 
 def _facts(connection: Connection, run: str) -> Iterator[Record]:
-    """The facts, and with the one that led to it each approval and each grant. From the first on that only a newer
-    version can read, they are left to that one: it adds what is not told."""
+    """The facts, and with the one that led to it each approval and each grant. From the first on that cannot be
+    read here they are left out: a newer version, or the run restored, adds what is not told."""
     query = select(facts.c.seq, facts.c.delivery, facts.c.body).where(facts.c.run_id == run).order_by(facts.c.seq)
     state: State | None = None
     for row in connection.execute(query).all():
         try:
-            fact = fact_read(row.body)
-        except LedgerNewer:
-            _LOG.warning("run %s is left to a newer version from its fact %d on", run, row.seq)
+            fact = fact_read(row.body, run)
+            before, state = state, _after(run, state, fact)
+        except RunLeftAside as aside:
+            why = "to a newer version" if isinstance(aside, LedgerNewer) else f"aside ({aside})"
+            _LOG.warning("run %s is left %s from its fact %d on", run, why, row.seq)
             return
         at = fact.at.isoformat()
         yield {
             "type": "fact", "id": f"fact:{run}:{row.seq}", "at": at, "run": run, "seq": row.seq,
             "delivery": row.delivery, "fact": json.loads(row.body),
         }  # fmt: skip
-        before, state = state, _after(run, state, fact)
         for approval in _approvals(state):
             if approval not in _approvals(before):
                 told = approval.model_dump(mode="json")
@@ -112,7 +113,7 @@ def _facts(connection: Connection, run: str) -> Iterator[Record]:
 def _after(run: str, state: State | None, fact: Fact) -> State:
     advanced = advance(state, fact)
     if isinstance(advanced, Refused):
-        raise LedgerCorrupt(f"The facts of run {run} do not follow: {advanced}")
+        raise RunCorrupt(run, f"The facts of run {run} do not follow from one another: {advanced}")
     return advanced.state
 
 

@@ -1,6 +1,5 @@
 """Effects are claimed under a lease with a fencing number, and settled once."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -16,14 +15,12 @@ from app.core.redact import redact
 from app.core.verdict import Refused, Verdict
 from app.ledger.answering import drop_answers
 from app.ledger.engine import OnDatabase
-from app.ledger.errors import LedgerNewer
+from app.ledger.errors import RunLeftAside
 from app.ledger.folding import Living, facts_of, folded, locked, taken
 from app.ledger.limits import held_up, pause
 from app.ledger.outcomes import Claim, DebtView, Recorded
 from app.ledger.schema import effects, runs
 from app.ledger.written import effect_read
-
-_LOG = logging.getLogger(__name__)
 
 SURPASSED = Refused("Somebody else holds this effect now, or it is settled.")
 """The answer to a holder whose fencing number is no longer the newest."""
@@ -39,7 +36,7 @@ class Claims(OnDatabase):
 
         Refused where it is settled, not due, held, or another belt's. Where the run needs it no longer it is
         settled with that reason, and refused. Where its installation is at a limit of GitHub's it is put off until
-        that is over, which is no attempt. What a newer version wrote is refused and stays as it is.
+        that is over, which is no attempt. What cannot be read here is refused and stays as it is.
         """
 
         def work(connection: Connection) -> Claim | Refused:
@@ -49,7 +46,7 @@ class Claims(OnDatabase):
             living, row = found
             if (refused := _not_to_be_had(row, belt, now)) is not None:
                 return refused
-            effect = effect_read(row.body)
+            effect = effect_read(row.body, living.id)
             verdict = still_owed(effect, living.state)
             if isinstance(verdict, Refused):
                 _settled(connection, effect_id, f"not done: {verdict}", now)
@@ -74,9 +71,9 @@ class Claims(OnDatabase):
 
         try:
             return self._database.writing(work)
-        except LedgerNewer as newer:
-            _LOG.warning("effect %s is left to a newer version", effect_id)
-            return Refused(str(newer))
+        except RunLeftAside as aside:
+            self.say_left_aside(aside)
+            return Refused(str(aside))
 
     def renew(self, claim: Claim, now: datetime, lease: timedelta) -> Claim | Refused:
         """Holds the effect for `lease` from now on; refused once somebody else has it."""

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, Table, create_engine, event, exc
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 
-from app.ledger.errors import LedgerCorrupt, LedgerForbids, LedgerUnreachable
+from app.ledger.errors import LedgerCorrupt, LedgerForbids, LedgerNewer, LedgerUnreachable, RunLeftAside
 
 TRIES = 3
 """How often a transaction is begun in all where the database asks for it again."""
@@ -36,6 +36,8 @@ _FORBIDDEN = "42501"
 NO_ANSWER = "08S01"
 """What ODBC calls a communication link failure; no server of PostgreSQL's says it, but our own patience does."""
 
+RESTORE = "Stop every process, and restore a back-up where it is whole into an empty database: countersign restore FILE"
+
 _LOG = logging.getLogger(__name__)
 
 _Result = TypeVar("_Result")
@@ -51,6 +53,7 @@ class Database:
         self.engine = _engine_for(_plain(url), lock_seconds, answer_seconds)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
         self.tried_again: Counter[str] = Counter()
+        self.left_aside: set[tuple[str, type[RunLeftAside]]] = set()
         # BEGIN IMMEDIATE takes the one write lock at once: a reader that turns writer can fail without waiting.
         self._writer = self.engine.execution_options(countersign_begin="BEGIN IMMEDIATE")
 
@@ -116,6 +119,25 @@ class OnDatabase:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+
+    @contextmanager
+    def leaving_aside(self) -> Iterator[None]:
+        """The block ends where it meets a run that cannot be read here. The log says so once for each such run."""
+        try:
+            yield
+        except RunLeftAside as aside:
+            self.say_left_aside(aside)
+
+    def say_left_aside(self, aside: RunLeftAside) -> None:
+        """The log has it, once in the life of this process, with what is to be done."""
+        if (aside.run, type(aside)) in self._database.left_aside:
+            return
+        self._database.left_aside.add((aside.run, type(aside)))
+        if isinstance(aside, LedgerNewer):
+            _LOG.warning("run %s is left to a newer version", aside.run)
+            return
+        words = "run %s is left aside, and every other one goes on: %s %s"
+        _LOG.error(words, aside.run, aside, RESTORE)
 
 
 def _plain(url: str) -> URL:

@@ -9,7 +9,15 @@ class LedgerBehind(LedgerError):
     """The schema is not the one that this version works with."""
 
 
-class LedgerNewer(LedgerError):
+class RunLeftAside(LedgerError):
+    """What is recorded of one run cannot be read here. It alone is left aside, and every other run goes on."""
+
+    def __init__(self, run: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.run = run
+
+
+class LedgerNewer(RunLeftAside):
     """A newer version wrote something of which this one knows nothing: it is left to that one."""
 
 
@@ -23,3 +31,7 @@ class LedgerForbids(LedgerError):
 
 class LedgerCorrupt(LedgerError):
     """What was read is not what was written: a digest differs, or the facts do not follow from one another."""
+
+
+class RunCorrupt(RunLeftAside, LedgerCorrupt):
+    """The rows of one run are not those that were written: somebody has to restore it."""

@@ -15,7 +15,7 @@ from app.core.facts import Answered, CommandGiven, CommandUnclear, Fact, InputNe
 from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, State
 from app.core.verdict import Refused
 from app.ledger.engine import Database
-from app.ledger.errors import LedgerCorrupt
+from app.ledger.errors import RunCorrupt
 from app.ledger.outcomes import Ring
 from app.ledger.schema import OPEN, effects, facts, runs
 from app.ledger.written import effect_written, fact_read, fact_written
@@ -38,13 +38,13 @@ class Living:
 
 
 def folded(run: str, recorded: list[Fact]) -> State:
-    """The state after these facts. Raises `LedgerCorrupt` where they do not follow from one another."""
+    """The state after these facts. Raises `RunCorrupt` where they do not follow from one another."""
     try:
         state = replay(recorded)
     except ValueError as error:
-        raise LedgerCorrupt(f"The facts of run {run} do not follow from one another: {error}") from error
+        raise RunCorrupt(run, f"The facts of run {run} do not follow from one another: {error}") from error
     if state is None:
-        raise LedgerCorrupt(f"Run {run} has no facts.")
+        raise RunCorrupt(run, f"Run {run} has no facts.")
     return state
 
 
@@ -61,7 +61,7 @@ def facts_of(connection: Connection, run: str) -> list[Fact]:
     """A run's facts in order."""
     # All of them at once: a reading that breaks off would leave its connection with the ledger of that moment.
     bodies = connection.scalars(select(facts.c.body).where(facts.c.run_id == run).order_by(facts.c.seq)).all()
-    return [fact_read(body) for body in bodies]
+    return [fact_read(body, run) for body in bodies]
 
 
 def taken(database: Database, connection: Connection, living: Living, fact: Fact) -> Refused | None:

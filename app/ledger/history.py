@@ -19,7 +19,7 @@ from app.core.facts import (
     StepsDone,
 )
 from app.ledger.engine import OnDatabase
-from app.ledger.errors import LedgerNewer
+from app.ledger.errors import RunLeftAside
 from app.ledger.schema import facts, plans, runs
 from app.ledger.written import fact_read
 
@@ -58,9 +58,9 @@ def _past(told: Iterable[Row[Any, Any, Any]], template: str) -> Iterator[tuple[s
         kept = Spent()
         for row in rows:
             try:
-                fact = fact_read(row.body)
-            except LedgerNewer:
-                # What it cost stands in words that only a newer version can read.
+                fact = fact_read(row.body, row.run_id)
+            except RunLeftAside:
+                # What it cost stands in words that only a newer version can read, or that nobody can.
                 break
             if isinstance(fact, PlanDrafted) and fact.template is not None and fact.template.name == template:
                 of_template.add(fact.digest)

@@ -58,7 +58,7 @@ class Plans(OnDatabase):
         kept = select(plans.c.digest).where(plans.c.run_id == run, plans.c.version == version)
         with self._database.reading() as connection:
             for body in connection.scalars(drafted):
-                fact = fact_read(body)
+                fact = fact_read(body, run)
                 if isinstance(fact, PlanDrafted | AmendmentProposed) and fact.version == version:
                     digest: str | None = fact.digest
                     break

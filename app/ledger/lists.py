@@ -36,10 +36,14 @@ class Lists(OnDatabase):
             return tuple(RunSummary(**row) for row in connection.execute(query).mappings())
 
     def histories(self, wanted: Iterable[str]) -> Mapping[str, tuple[list[Fact], State]]:
-        """Of each of these runs its facts and the state after them."""
+        """Of each of these runs its facts and the state after them; those that cannot be read here are left out."""
+        found: dict[str, tuple[list[Fact], State]] = {}
         with self._database.reading() as connection:
-            found = {run: facts_of(connection, run) for run in wanted}
-        return {run: (told, folded(run, told)) for run, told in found.items() if told}
+            for run in wanted:
+                with self.leaving_aside():
+                    if told := facts_of(connection, run):
+                        found[run] = told, folded(run, told)
+        return found
 
     def lengths(self, wanted: Iterable[str]) -> Mapping[str, int]:
         """How many facts each of these runs has: more of them, and something happened."""

@@ -49,14 +49,15 @@ class Patient(psycopg.Connection[Any]):
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
         """As its parent's. Raises `NoAnswer` where the time was over, and the connection is closed then."""
+        seconds = self.answer_seconds if timeout is None else timeout
         try:
-            return super().wait(gen, interval, self.answer_seconds if timeout is None else timeout)
+            return super().wait(gen, interval, seconds)
         except psycopg.OperationalError as error:
             # Whatever else goes wrong has ended the statement, or has closed the connection.
-            if self.pgconn.transaction_status is not TransactionStatus.ACTIVE:
+            if self.pgconn.transaction_status != TransactionStatus.ACTIVE:
                 raise
             self.pgconn.finish()
-            raise NoAnswer(f"it took more than {self.answer_seconds:.0f} s for an answer") from error
+            raise NoAnswer(f"it took more than {seconds} s for an answer") from error
 
 
 def patient(answer_seconds: float | None) -> Callable[..., Patient]:

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import Connection, make_url, text
+from sqlalchemy import Connection, make_url, select, text
 
 from app.core.recording import RECORDS
 from app.ledger.engine import Database
+from app.ledger.errors import LedgerNewer, RunCorrupt
+from app.ledger.folding import facts_of, folded
 from app.ledger.roles import PREFIX
-from app.ledger.schema import REVISION, metadata
+from app.ledger.schema import OPEN, REVISION, metadata, runs
 from app.ledger.store import opened
 
 
@@ -24,6 +26,8 @@ class DatabaseStanding:
     journal: str = ""
     roles: tuple[str, ...] = ()
     unserved: tuple[str, ...] = ()
+    corrupt: tuple[str, ...] = ()
+    """Why each open run that cannot be read is left aside."""
 
 
 def ledger_file(url: str) -> Path | None:
@@ -44,10 +48,24 @@ def probe(url: str) -> DatabaseStanding:
     with closing(Database(url)) as database, database.reading() as connection:
         if database.is_sqlite:
             version = connection.scalar(text("SELECT sqlite_version()"))
-            return DatabaseStanding(REVISION, f"SQLite {version}", str(connection.scalar(text("PRAGMA journal_mode"))))
+            journal = str(connection.scalar(text("PRAGMA journal_mode")))
+            return DatabaseStanding(REVISION, f"SQLite {version}", journal, corrupt=_corrupt(connection))
         version = str(connection.scalar(text("SHOW server_version"))).split()[0]
         roles = _roles(connection)
-        return DatabaseStanding(REVISION, f"PostgreSQL {version}", "", roles, _unserved(connection, roles))
+        unserved, corrupt = _unserved(connection, roles), _corrupt(connection)
+        return DatabaseStanding(REVISION, f"PostgreSQL {version}", "", roles, unserved, corrupt)
+
+
+def _corrupt(connection: Connection) -> tuple[str, ...]:
+    found: list[str] = []
+    for run in connection.scalars(select(runs.c.id).where(OPEN).order_by(runs.c.id)).all():
+        try:
+            folded(run, facts_of(connection, run))
+        except RunCorrupt as corrupt:
+            found.append(str(corrupt))
+        except LedgerNewer:
+            continue
+    return tuple(found)
 
 
 def _roles(connection: Connection) -> tuple[str, ...]:

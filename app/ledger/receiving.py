@@ -13,7 +13,7 @@ from app.core.news import Delivery, Ignored, News, OnInstallation, OnIssue, OnPu
 from app.core.run import Closed, Request
 from app.core.verdict import Refused
 from app.ledger.engine import TRIES, OnDatabase
-from app.ledger.errors import LedgerUnreachable
+from app.ledger.errors import LedgerUnreachable, RunCorrupt
 from app.ledger.folding import Living, cached, locked, owe, taken, write_newest
 from app.ledger.outcomes import Received, Recorded, Ring
 from app.ledger.schema import OPEN, deliveries, effects, labels, repositories, runs
@@ -97,10 +97,26 @@ class Receiving(OnDatabase):
         if not concerned and isinstance(fact, CommandGiven):
             # The last run of the issue can be taken up again, or says that it has ended.
             concerned = _newest(connection, news.subject)
-        living = [run for id in concerned if (run := locked(connection, id, guid)) is not None]
+        living = self._living(connection, concerned, guid)
         if not living:
             return Received(new=True, outcome=f"ignored: there is no run that {fact.kind} could concern")
         return self._taken_by_all(connection, living, fact)
+
+    def _living(self, connection: Connection, concerned: Sequence[str], guid: str) -> list[Living]:
+        """The runs, locked. One whose rows are corrupt is left aside where it is not the only one; what a newer version
+        went on with keeps the whole delivery for that version."""
+        living: list[Living] = []
+        corrupt: RunCorrupt | None = None
+        for id in concerned:
+            try:
+                if (run := locked(connection, id, guid)) is not None:
+                    living.append(run)
+            except RunCorrupt as aside:
+                self.say_left_aside(aside)
+                corrupt = aside
+        if corrupt is not None and not living:
+            raise corrupt
+        return living
 
     def _taken_by_all(self, connection: Connection, living: Sequence[Living], fact: Fact) -> Received:
         recorded: list[Living] = []
@@ -199,7 +215,11 @@ def _labelled_since(connection: Connection, issue: OnIssue, fact: Labelled) -> s
     """Id of the issue's newest run where its label was set later than this one was: this comes late, and what it asked
     for has had its run (github-facts 23, 24)."""
     for id in _newest(connection, issue):
-        living = locked(connection, id)
+        try:
+            living = locked(connection, id)
+        except RunCorrupt:
+            # Whatever it was: the issue is not closed to new runs because of it.
+            return None
         since = living.state.request.labelled_at if living is not None else None
         if since is not None and fact.happened_at is not None and fact.happened_at < since:
             return id

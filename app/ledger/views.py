@@ -1,7 +1,6 @@
 """Runs and deliveries as others read them. The state is always the fold of the facts, never a cached column."""
 
-import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import groupby
 from typing import Any
@@ -15,7 +14,6 @@ from app.core.news import Seen
 from app.core.run import ApprovalSource, Approved, Built, Proposed, Request, State
 from app.core.scoring import Score, score
 from app.ledger.engine import OnDatabase
-from app.ledger.errors import LedgerNewer
 from app.ledger.folding import facts_of, folded
 from app.ledger.outcomes import (
     DeliveryView,
@@ -42,12 +40,10 @@ from app.ledger.schema import (
 )
 from app.ledger.written import effect_read, fact_read
 
-_LOG = logging.getLogger(__name__)
-
 
 class Views(OnDatabase):
-    """Reading changes nothing. Of several runs, one with which a newer version went on is left out, and the log says
-    so; where it alone is asked for, `LedgerNewer` is raised."""
+    """Reading changes nothing. Of several runs, one that cannot be read here is left out, and the log says so; where it
+    alone is asked for, `RunLeftAside` is raised: with it a newer version went on, or its rows are not as written."""
 
     def run(self, run: str) -> RunView | None:
         """The run with its facts, its state and its effects; None where there is no such run."""
@@ -56,7 +52,7 @@ class Views(OnDatabase):
             if row is None:
                 return None
             told = connection.execute(select(facts).where(facts.c.run_id == run).order_by(facts.c.seq)).all()
-            seen = tuple(FactView(fact.seq, fact_read(fact.body), fact.delivery) for fact in told)
+            seen = tuple(FactView(fact.seq, fact_read(fact.body, run), fact.delivery) for fact in told)
             owed = connection.execute(select(effects).where(effects.c.run_id == run).order_by(effects.c.id)).all()
             return RunView(
                 id=run,
@@ -134,15 +130,18 @@ class Views(OnDatabase):
             keys: dict[str, list[str]] = {}
             for row in connection.execute(asked):
                 keys.setdefault(row.run_id, []).append(row.key)
-            return tuple(_waiting(connection.execute(told).all(), keys, names))
+            found: list[WaitingProposal] = []
+            for _, rows in groupby(connection.execute(told).all(), key=lambda row: row.run_id):
+                with self.leaving_aside():
+                    found += _waiting(list(rows), keys, names)
+            return tuple(found)
 
     def standing_thumbs(self) -> tuple[StandingThumb, ...]:
         """The thumbs by which plans were approved whose work is not published yet, of everybody who approved."""
         working = select(runs.c.id).where(runs.c.open, runs.c.state.in_(("approved", "built"))).order_by(runs.c.id)
         with self._database.reading() as connection:
             names = _names_today(connection)
-            found = [(run, _known(connection, run)) for run in connection.scalars(working).all()]
-            states = [(run, folded(run, told)) for run, told in found if told]
+            states = [(run, state) for run, _, state in self._known(connection, connection.scalars(working).all())]
         return tuple(thumb for run, state in states for thumb in _thumbs(run, state, names))
 
     def watched(self) -> tuple[Watched, ...]:
@@ -162,8 +161,8 @@ class Views(OnDatabase):
         """What became of the newest runs, by the template version that planned them."""
         newest = select(runs.c.id).order_by(runs.c.opened_at.desc(), runs.c.id.desc()).limit(limit)
         with self._database.reading() as connection:
-            found = list(connection.scalars(newest))
-            return score((told, folded(run, told)) for run in found if (told := _known(connection, run)))
+            found = connection.scalars(newest).all()
+            return score((told, state) for _, told, state in self._known(connection, found))
 
     def repository(self, repository_id: int) -> Seen | None:
         """What the repository is called today, and through which installation it is reached."""
@@ -216,14 +215,12 @@ class Views(OnDatabase):
         with self._database.reading() as connection:
             connection.execute(text("SELECT 1"))
 
-
-def _known(connection: Connection, run: str) -> list[Fact]:
-    """The run's facts; none where a newer version went on with it."""
-    try:
-        return facts_of(connection, run)
-    except LedgerNewer:
-        _LOG.warning("run %s is left to a newer version", run)
-        return []
+    def _known(self, connection: Connection, wanted: Sequence[str]) -> Iterator[tuple[str, list[Fact], State]]:
+        """Those of these runs that can be read, with their facts and their states."""
+        for run in wanted:
+            with self.leaving_aside():
+                told = facts_of(connection, run)
+                yield run, told, folded(run, told)
 
 
 def _count(connection: Connection, table: Any) -> int:
@@ -233,7 +230,7 @@ def _count(connection: Connection, table: Any) -> int:
 def _effect_view(row: Row[Any]) -> EffectView:
     return EffectView(
         id=row.id,
-        effect=effect_read(row.body),
+        effect=effect_read(row.body, row.run_id),
         belt=Belt(row.belt),
         owed_since=row.owed_since,
         available_at=row.available_at,
@@ -288,30 +285,24 @@ def _thumbs(run: str, state: State, names: dict[int, Seen]) -> Iterator[Standing
 
 
 def _waiting(
-    told: Iterable[Row[Any, Any, Any]], keys: dict[str, list[str]], names: dict[int, Seen]
+    rows: Sequence[Row[Any, Any, Any]], keys: dict[str, list[str]], names: dict[int, Seen]
 ) -> Iterator[WaitingProposal]:
-    for run, grouped in groupby(told, key=lambda row: row.run_id):
-        rows = list(grouped)
-        try:
-            recorded: list[Fact] = [fact_read(row.body) for row in rows]
-        except LedgerNewer:
-            _LOG.warning("run %s is left to a newer version", run)
-            continue
-        state = folded(run, recorded)
-        comment_id = state.proposal.comment_id if isinstance(state, Proposed) else None
-        if not isinstance(state, Proposed) or comment_id is None:
-            continue
-        proposal, today = state.proposal, _today(state.request, names)
-        ending = f":v{proposal.version}"
-        yield WaitingProposal(
-            run=run,
-            installation_id=today.installation_id,
-            repository_id=today.repository_id,
-            repository=today.full_name,
-            comment_id=comment_id,
-            comment_node_id=proposal.comment_node_id,
-            version=proposal.version,
-            seen_reactions=frozenset(int(key.split(":")[2]) for key in keys.get(run, ()) if key.endswith(ending)),
-            told=len(recorded),
-            stirred_at=rows[0].stirred_at,
-        )
+    run = rows[0].run_id
+    state = folded(run, recorded := [fact_read(row.body, run) for row in rows])
+    comment_id = state.proposal.comment_id if isinstance(state, Proposed) else None
+    if not isinstance(state, Proposed) or comment_id is None:
+        return
+    proposal, today = state.proposal, _today(state.request, names)
+    ending = f":v{proposal.version}"
+    yield WaitingProposal(
+        run=run,
+        installation_id=today.installation_id,
+        repository_id=today.repository_id,
+        repository=today.full_name,
+        comment_id=comment_id,
+        comment_node_id=proposal.comment_node_id,
+        version=proposal.version,
+        seen_reactions=frozenset(int(key.split(":")[2]) for key in keys.get(run, ()) if key.endswith(ending)),
+        told=len(recorded),
+        stirred_at=rows[0].stirred_at,
+    )

@@ -12,7 +12,7 @@ from sqlalchemy.types import TypeDecorator
 from app.core.effects import EFFECTS, Effect
 from app.core.facts import FACTS, Fact
 from app.core.redact import hide_in
-from app.ledger.errors import LedgerNewer
+from app.ledger.errors import LedgerNewer, RunCorrupt
 
 _Part = TypeVar("_Part")
 
@@ -78,9 +78,10 @@ def fact_written(fact: Fact) -> str:
     return as_json(hide_in(FACTS.dump_python(fact, mode="json")))
 
 
-def fact_read(text: str) -> Fact:
-    """The fact that was written; equal to it. Raises `LedgerNewer` for a kind that this version does not know."""
-    return _read(FACTS, text)
+def fact_read(text: str, run: str) -> Fact:
+    """The fact of this run that was written; equal to it. Raises `LedgerNewer` for a kind that this version does not
+    know, `RunCorrupt` for what nobody wrote."""
+    return _read(FACTS, text, run)
 
 
 def effect_written(effect: Effect) -> str:
@@ -88,16 +89,20 @@ def effect_written(effect: Effect) -> str:
     return as_json(hide_in(EFFECTS.dump_python(effect, mode="json")))
 
 
-def effect_read(text: str) -> Effect:
-    """The effect that was written; equal to it. Raises `LedgerNewer` as `fact_read` does."""
-    return _read(EFFECTS, text)
+def effect_read(text: str, run: str) -> Effect:
+    """The effect of this run that was written; equal to it. Raises as `fact_read` does."""
+    return _read(EFFECTS, text, run)
 
 
-def _read(kinds: TypeAdapter[_Part], text: str) -> _Part:
+def _read(kinds: TypeAdapter[_Part], text: str, run: str) -> _Part:
     try:
         return kinds.validate_python(json.loads(text))
+    except json.JSONDecodeError as error:
+        raise RunCorrupt(run, f"A row of run {run} is not JSON: {error}.") from error
     except ValidationError as error:
         # While versions run side by side, kinds and their parts come to be known to the newer one first.
         if all(one["type"] in ("union_tag_invalid", "extra_forbidden") for one in error.errors(include_url=False)):
-            raise LedgerNewer("A newer version recorded something here, and this one leaves it alone.") from error
-        raise
+            raise LedgerNewer(run, "A newer version recorded something here, and this one leaves it alone.") from error
+        first = error.errors(include_url=False, include_input=False)[0]
+        why = f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+        raise RunCorrupt(run, f"A row of run {run} does not read as it was written ({why}).") from error

@@ -9,7 +9,7 @@ from app.core.bounds import NO_BOUNDS, Bounds
 from app.core.guarded import touches_workflows
 from app.core.run import Grant
 from app.core.verdict import Allowed, Refused
-from app.ledger.errors import LedgerCorrupt, LedgerNewer
+from app.ledger.errors import LedgerCorrupt, RunLeftAside
 from app.ledger.limits import OF_THE_APP
 from app.ledger.outcomes import EffectView
 from app.ledger.store import Ledger
@@ -49,8 +49,8 @@ WATCH_SECONDS = 600.0
 LAST_SECONDS = 8.0
 """How long the end tries to revoke what lives. `up` gives a process ten seconds."""
 
-NEWER_SECONDS = 30.0
-"""What only a newer version knows is asked for again after so long."""
+ASIDE_SECONDS = 30.0
+"""A run that cannot be read here is asked for again after so long."""
 
 _WAITS: dict[type[GitHubError], float] = {Suspended: 3_600.0, Unreachable: 20.0, Broken: 20.0}
 
@@ -87,9 +87,10 @@ class Mint:
         nowhere = Place(asked.run, asked.effect_id, 0, "", 0, caller, "unknown")
         try:
             view = self._ledger.run(asked.run)
-        except LedgerNewer as newer:
-            # The mint of that version will be there soon.
-            return self._denied(nowhere, Refused(str(newer))).model_copy(update={"retry_after": NEWER_SECONDS})
+        except RunLeftAside as aside:
+            # The mint of a newer version will be there soon, or somebody restores the run.
+            self._ledger.say_left_aside(aside)
+            return self._denied(nowhere, Refused(str(aside))).model_copy(update={"retry_after": ASIDE_SECONDS})
         if view is None:
             return self._denied(nowhere, Refused("There is no such run."))
         row = next((one for one in view.effects if one.id == asked.effect_id), None)
@@ -266,7 +267,7 @@ class Mint:
             return age > WATCH_SECONDS
         try:
             view = self._ledger.run(place.run)
-        except LedgerNewer:
+        except RunLeftAside:
             # Whether its effect is done is not to be read; who still needs a token gets another.
             return age > WATCH_SECONDS
         row = next((one for one in view.effects if one.id == place.effect_id), None) if view else None
