@@ -59,16 +59,17 @@ class Ending:
         with self._lock:
             again, self.begun = self.begun, True
         if again:
-            self._hand_over()
+            self.break_off()
             return
-        for seconds, act in ((DRAIN_SECONDS, self._hand_over), (LAST_SECONDS - GIVING_BACK_SECONDS, self._at_last)):
+        for seconds, act in ((DRAIN_SECONDS, self.break_off), (LAST_SECONDS - GIVING_BACK_SECONDS, self._at_last)):
             timer = threading.Timer(seconds, act)
             timer.daemon = True
             timer.start()
 
-    def _hand_over(self) -> None:
+    def break_off(self) -> None:
+        """What is in hand is broken off and given back, and nothing new is taken up. The process itself goes on."""
         with self._lock:
-            self._handing_over = True
+            self.begun = self._handing_over = True
             traces = [trace for trace, _ in self._in_hand.values()]
         for trace in traces:
             trace.hand_over(REASON)

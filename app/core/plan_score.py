@@ -92,7 +92,8 @@ class PlanScore(Part):
         if self.ending is PlanEnding.QUESTION:
             return ()
         if self.ending is not PlanEnding.PLAN:
-            return (f"ended without a plan ({self.ending})",)
+            refused = f", {self.plans_refused} turned down" if self.plans_refused else ""
+            return (f"ended without a plan ({self.ending}{refused})",)
         told = []
         if self.missed:
             told.append(f"missed {', '.join(self.missed)}")

@@ -36,7 +36,7 @@ def main(words: list[str]) -> int:
         print(refused, file=sys.stderr)
         return REFUSED
     except KeyboardInterrupt:
-        print("It was broken off. What is done is kept; the same words go on from there.", file=sys.stderr)
+        print("It was broken off before anything was begun.", file=sys.stderr)
         return BROKEN_OFF
 
 
@@ -56,6 +56,9 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--jobs", type=int, default=2, choices=range(1, 17), metavar="N", help="tasks at a time; 2")
     parser.add_argument("--usd", type=_dollars, help="the most that all tasks together may cost")
     parser.add_argument("--usd-each", type=_dollars, default=Decimal(3), help="the most that one may cost; 3")
+    parser.add_argument(
+        "--minutes-each", type=int, default=60, choices=range(1, 721), metavar="N", help="how long one may take; 60"
+    )
     parser.add_argument(
         "--limit", type=int, default=200, choices=range(1, 1001), metavar="N", help="of the ledger; 200"
     )
@@ -88,10 +91,15 @@ def _run(asked: argparse.Namespace, env: dict[str, str]) -> int:
     terms = Terms(wish, asked.jobs, asked.usd, asked.usd_each)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
-    means = Means({**env, NETWORKS: reserved_networks(env)})
+    means = Means({**env, NETWORKS: reserved_networks(env)}, seconds=asked.minutes_each * 60.0)
     ran = run_all(tasks, terms, means, folder, lambda line: print(line, file=sys.stderr, flush=True))
     _leave(folder, made_with, ran)
-    return UNDONE if ran.undone else DONE
+    if ran.broken_off:
+        print("It was broken off. What is done is kept; the same words go on from there.", file=sys.stderr)
+    if ran.stuck:
+        sys.stdout.flush()
+        os._exit(BROKEN_OFF)
+    return BROKEN_OFF if ran.broken_off else UNDONE if ran.undone else DONE
 
 
 def _chosen(tasks: tuple[Task, ...], names: list[str] | None) -> tuple[Task, ...]:
@@ -104,7 +112,7 @@ def _chosen(tasks: tuple[Task, ...], names: list[str] | None) -> tuple[Task, ...
 def _made_with(asked: argparse.Namespace, env: Mapping[str, str]) -> dict[str, str]:
     """What two starts must have in common for their results to stand in one folder. No key is among it."""
     told = {"belts": asked.only or "planner and executor", "model": str(asked.scripted or "real")}
-    told["usd each"] = str(asked.usd_each)
+    told |= {"usd each": str(asked.usd_each), "minutes each": str(asked.minutes_each)}
     if asked.scripted is None:
         told |= {name: env[name] for name in env if name.startswith(NAMES_OF_MODELS)}
     return told | {name: value for name, value in env.items() if name.startswith(TEMPLATES)}

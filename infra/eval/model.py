@@ -1,4 +1,4 @@
-"""Models that play from the known answer: one that does everything right, and two that each get one half wrong.
+"""Models that play from the known answer: one that does everything right, and others that each get one thing wrong.
 
 With them an evaluation itself is tried: the perfect one has to score high, the others low, and each failure has to be
 put down to whom it was built into.
@@ -13,11 +13,14 @@ from typing import Any
 
 from app.core.fit import is_test
 from infra.eval.task import Task
+from worker.belts.planner import MOST_PLANS_REFUSED
 from worker.box.checks import NamedCheck, PathArguments, discover
 from worker.repo.clone import Clone, NoClone
 from worker.repo.snapshot import Snapshot
 
 _HUNK = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+\d+(?:,\d+)? @@", re.MULTILINE)
+_FAR = 1_000_000
+_DONE = "It is done, and every test passes."
 _REMARK = "# This place was looked at.\n"
 
 
@@ -26,9 +29,21 @@ class Scripted(StrEnum):
 
     PERFECT = "perfect"
     WRONG_PLAN = "wrong-plan"
-    """It plans another file than the known change's, and carries that out."""
+    """It plans another file than the known change's, and carries that out; it does so where it should have asked."""
+    WRONG_LINES = "wrong-lines"
+    """It cites lines that are not there, however often its plan is turned down."""
+    NEEDLESS_QUESTION = "needless-question"
+    """It asks what the issue says."""
     WRONG_WORK = "wrong-work"
     """It plans rightly, reaches outside of the plan, and changes nothing that matters."""
+    STEP_LEFT_OUT = "step-left-out"
+    """It plans rightly, and leaves out the last step, which it says is done."""
+    FALSE_REPORT = "false-report"
+    """It plans rightly, says that a step is done before it did anything, and then changes nothing that matters."""
+
+
+_WRONG_STEPS = (Scripted.WRONG_PLAN, Scripted.WRONG_WORK, Scripted.FALSE_REPORT)
+"""Those that put a remark where the change should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +71,23 @@ def scripted_for(task: Task, how: Scripted, folder: Path) -> dict[str, Any]:
     tree = _tree(task, folder / "scripted")
     parts = [one for one in _parts(task.gold_patch) if not is_test(one.path)]
     planned = parts if how is not Scripted.WRONG_PLAN and parts else [_other(task, tree)]
-    asks = task.gold.unclear and how is not Scripted.WRONG_PLAN
+    asks = how is Scripted.NEEDLESS_QUESTION or (task.gold.unclear and how is not Scripted.WRONG_PLAN)
     ending = (
         _call("ask_author", questions=["What exactly should happen, and what happens instead?"])
         if asks
         else _call("submit_plan", **_plan(task, tree, planned))
     )
-    steps = [_step(number, one, task, how, tree) for number, one in enumerate(planned, 1)]
-    return {"name": f"{task.name}, {how}", "parts": [{"role": "planner", "turns": [ending]}, *steps, _REVIEW]}
+    turns = [ending]
+    if how is Scripted.WRONG_LINES:
+        for cited in ending["calls"][0]["input"]["evidence"]:
+            cited |= {"start": cited["start"] + _FAR, "end": cited["end"] + _FAR}
+        turns = [ending, *([ending | {"after_failure": True}] * MOST_PLANS_REFUSED)]
+    left_out = len(planned) if how is Scripted.STEP_LEFT_OUT else 0
+    steps = [
+        _idle(number) if number == left_out else _step(number, one, task, how, tree)
+        for number, one in enumerate(planned, 1)
+    ]
+    return {"name": f"{task.name}, {how}", "parts": [{"role": "planner", "turns": turns}, *steps, _REVIEW]}
 
 
 def _call(name: str, **given: Any) -> dict[str, Any]:
@@ -156,12 +180,21 @@ def _step(number: int, part: _Part, task: Task, how: Scripted, tree: Path) -> di
     if task.gold.must_stop and how is Scripted.PERFECT:
         turns = [_call("cannot", reason="The plan does not hold: what it names is not what the issue is about.")]
         return {"role": "executor", "step": number, "turns": turns}
-    done = _call("step_done", note="It is done.") | {"after_failure": True}
-    turns = [_edit(part) if how is Scripted.PERFECT else _remark(part), done]
+    done = _call("step_done", note=_DONE) | {"after_failure": True}
+    turns = [_remark(part) if how in _WRONG_STEPS else _edit(part), done]
     if how is Scripted.WRONG_WORK:
         turns.insert(0, _call("replace", path=_other(task, tree).path, old="a", new="b"))
+    if how is Scripted.FALSE_REPORT:
+        turns.insert(0, _call("step_done", note=_DONE))
+    if len(turns) > 2:
         turns[1] |= {"after_failure": True}
     return {"role": "executor", "step": number, "turns": turns}
+
+
+def _idle(number: int) -> dict[str, Any]:
+    """The step is said to be done, and again when that is turned down."""
+    done = _call("step_done", note=_DONE)
+    return {"role": "executor", "step": number, "turns": [done, done | {"after_failure": True}]}
 
 
 def _edit(part: _Part) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,14 +13,16 @@ from app.core.run import Part, Proposed
 from app.core.verdict import Refused
 from app.core.work_score import spent_of
 from app.shown.scores import Beside, RunScores, scores_of
-from infra.eval.hidden import unseen_tests
+from infra.eval.hidden import Unseen, unseen_tests
 from infra.eval.model import Scripted, scripted_for
 from infra.eval.task import Task
 from infra.eval.world import MAINTAINER, Means, Unmade, World
 from infra.scripted_model.server import ScriptedModel
-from worker.repo.clone import NoClone
+from infra.twin.git_store import GitFailed
+from worker.repo.clone import Clone, NoClone
+from worker.repo.git import Bounds, GitError
 from worker.repo.reading import verify_citation, verify_quote
-from worker.repo.snapshot import Snapshot
+from worker.repo.snapshot import Snapshot, UnsafeTree
 
 
 class Result(Part):
@@ -35,7 +38,16 @@ class Result(Part):
     unpriced: int = 0
     """Model calls whose price is not known, and which `usd` leaves out."""
     seconds: float
+    unseen: Unseen | None = None
+    """What the unseen tests are worth here; None where they were not run."""
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BrokenOff:
+    """A task that was broken off, and the most that it may have cost."""
+
+    usd: Decimal
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +60,48 @@ class Wish:
     """Whether unseen tests are run on what was built."""
 
 
-def play(task: Task, wish: Wish, means: Means) -> Result | None:
-    """The task's result; None where it was broken off. Raises `Unmade` before anything was spent."""
+def play(task: Task, wish: Wish, means: Means) -> Result | BrokenOff:
+    """The task's result. Raises `Unmade` before anything was spent."""
     began = time.monotonic()
-    if task.clone is not None and not (task.clone / "objects").is_dir():
-        raise Unmade(f"{task.clone} is no bare clone.")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="countersign-eval-", ignore_cleanup_errors=True)))
         folder.chmod(0o711)  # The box's account passes through to the trees.
-        if wish.scripted is not None:
-            try:
-                model = ScriptedModel.start(scripted_for(task, wish.scripted, folder))
-            except NoClone as missing:
-                raise Unmade(str(missing)) from missing
-            stack.callback(model.stop)
-            means = replace(means, model_url=model.url, model_key="scripted")
-        world = World(folder, means)
-        stack.callback(world.close)
-        return _played(task, wish, world, began)
+        try:
+            world, number = _made(task, wish, means, folder, stack)
+        except (NoClone, GitError, GitFailed, UnsafeTree) as trouble:
+            raise Unmade(f"The task's repository cannot be used: {trouble}") from trouble
+        return _played(task, wish, world, number, began)
 
 
-def _played(task: Task, wish: Wish, world: World, began: float) -> Result | None:
-    number = world.open(task)
+def _made(task: Task, wish: Wish, means: Means, folder: Path, stack: ExitStack) -> tuple[World, int]:
+    """The task's world, and the number of its issue there."""
+    if task.clone is not None:
+        Clone(task.clone).git.run("cat-file", "-e", f"{task.commit}^{{commit}}", bounds=Bounds(means.making_seconds))
+    if wish.scripted is not None:
+        model = ScriptedModel.start(scripted_for(task, wish.scripted, folder))
+        stack.callback(model.stop)
+        means = replace(means, model_url=model.url, model_key="scripted")
+    world = World(folder, means)
+    stack.callback(world.close)
+    return world, world.open(task)
+
+
+def _played(task: Task, wish: Wish, world: World, number: int, began: float) -> Result | BrokenOff:
     world.control.label(task.repository, number, "countersign", MAINTAINER)
     outside = world.rest()
     view = world.view()
-    if view is None:
-        raise Unmade("No run was opened for the label.")
-    if isinstance(view.state, Proposed) and not outside and not wish.planner_only:
+    if view is not None and isinstance(view.state, Proposed) and not outside and not wish.planner_only:
         word = f"/approve {short(view.state.proposal.digest)}"
         world.control.comment(task.repository, number, word, MAINTAINER)
         outside = world.rest()
     if world.means.stop.is_set:
-        return None
-    view = world.ledger.run(view.id) or view
-    hidden, notes = (None, ()) if wish.planner_only or not wish.unseen else unseen_tests(task, world, view)
-    held = _held_up(outside, view.state.name)
+        return BrokenOff(world.taken())
+    view = world.view()
+    if view is None:
+        raise Unmade(outside or "No run was opened for the label.")
+    unseen = None if wish.planner_only or not wish.unseen else unseen_tests(task, world, view)
     with Snapshot(world.repository, world.base) as snapshot:
-        beside = Beside(task.gold, lambda plan: _holding(plan, snapshot), hidden, held)
+        beside = Beside(task.gold, lambda plan: _holding(plan, snapshot), unseen and unseen.counted(), outside)
         scores = scores_of(world.ledger, view, beside)
     spent = spent_of(world.ledger.spans(view.id))
     plans = [plan for version in range(view.state.last_version, 0, -1) if (plan := world.ledger.plan(view.id, version))]
@@ -98,13 +114,9 @@ def _played(task: Task, wish: Wish, world: World, began: float) -> Result | None
         usd=str(spent.usd),
         unpriced=spent.unpriced_calls,
         seconds=round(time.monotonic() - began, 2),
-        notes=(*notes, *([outside] if outside else ())),
+        unseen=unseen,
+        notes=(outside,) if outside else (),
     )
-
-
-def _held_up(outside: str, state: str) -> str:
-    """What stood in the way of the planner; that execution cannot be tried here leaves the plan's score as it is."""
-    return "" if state == "approved" else outside
 
 
 def _holding(plan: Plan, snapshot: Snapshot) -> int:

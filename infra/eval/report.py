@@ -12,6 +12,7 @@ from app.core.blame import Whose
 from app.core.paired import Compared
 from app.shown.scores import RunScores
 from infra.eval.folder import spent_on
+from infra.eval.hidden import Worth
 from infra.eval.play import Result
 from infra.eval.running import shown
 
@@ -44,6 +45,10 @@ th, td { padding: .3rem .6rem; text-align: left; border-bottom: 1px solid #8886;
 <th scope="col">what</th></tr></thead>
 <tbody>{% for one in failures %}<tr><th scope="row">{{ one[0] }}</th><td>{{ one[1] }}</td><td>{{ one[2] }}</td></tr>
 {% else %}<tr><td colspan="3">Nothing failed.</td></tr>{% endfor %}</tbody></table>
+{% if silent %}<table><caption>Unseen tests that say nothing here, and by which nobody is judged</caption><thead><tr>
+<th scope="col">task</th><th scope="col">they</th><th scope="col">because</th></tr></thead>
+<tbody>{% for one in silent %}<tr><th scope="row">{{ one[0] }}</th><td>{{ one[1] }}</td><td>{{ one[2] }}</td></tr>
+{% endfor %}</tbody></table>{% endif %}
 {% if undone %}<h2>Not done</h2><ul>{% for name, why in undone.items() %}<li>{{ name }}: {{ why }}</li>{% endfor %}</ul>
 {% endif %}</main></body></html>"""
 
@@ -55,6 +60,10 @@ def as_text(results: Mapping[str, Result], undone: Mapping[str, str]) -> str:
     failures = _failures(results.values())
     if failures:
         lines += ["", *table(("task", "whose", "what"), failures)]
+    silent = _silent(results.values())
+    if silent:
+        lines += ["", "Unseen tests that say nothing here, and by which nobody is judged:"]
+        lines += table(("task", "they", "because"), silent)
     lines += ["", *(f"Not done: {name}: {why}" for name, why in undone.items())] if undone else []
     return "\n".join(lines)
 
@@ -79,6 +88,7 @@ def as_html(made_with: Mapping[str, str], results: Mapping[str, Result], undone:
         heads=_HEADS,
         rows=[_row(one) for one in results.values()],
         failures=_failures(results.values()),
+        silent=_silent(results.values()),
         undone=undone,
     )
 
@@ -93,6 +103,9 @@ def sums(results: Iterable[Result]) -> dict[str, str]:
     told["failures of the planner"] = str(whose[Whose.PLANNER])
     told["failures of the executor"] = str(whose[Whose.EXECUTOR])
     told["of neither"] = str(whose[Whose.NEITHER])
+    worth = Counter(one.unseen.worth for one in all_ if one.unseen)
+    told["unseen tests not usable here"] = str(worth[Worth.NOT_USABLE])
+    told["unseen tests that prove nothing"] = str(worth[Worth.PROVE_NOTHING])
     return told
 
 
@@ -156,3 +169,9 @@ def _failures(results: Iterable[Result]) -> list[tuple[str, str, str]]:
         for one in results
         if one.scores.blame.why
     ]
+
+
+def _silent(results: Iterable[Result]) -> list[tuple[str, str, str]]:
+    """The tasks whose unseen tests say less than they should, with what that makes them worth."""
+    told = [(one.task, one.unseen) for one in results if one.unseen is not None and one.unseen.notes]
+    return [(task, str(unseen.worth), " ".join(unseen.notes)) for task, unseen in told]

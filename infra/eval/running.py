@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
@@ -11,6 +11,9 @@ from infra.eval.play import Result, Wish, play
 from infra.eval.purse import Purse
 from infra.eval.task import Task
 from infra.eval.world import Means, Stop, Unmade
+
+LAST_SECONDS = 20.0
+"""How long is waited for what was broken off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +34,16 @@ class Ran:
 
     results: dict[str, Result]
     undone: dict[str, str]
+    broken_off: bool = False
+    stuck: bool = False
+    """Whether something did not let itself be broken off: only the end of this process ends that."""
 
 
 def run_all(tasks: Sequence[Task], terms: Terms, means: Means, folder: Folder, say: Callable[[str], None]) -> Ran:
     """Every task that is not done yet is played, as far as the money goes; each result is kept as soon as it is there.
 
-    Ctrl-C lets nothing new begin and breaks off what is under way; what was kept stays.
+    Ctrl-C lets nothing new begin and breaks off what is under way, which a second one does not wait for; what was kept
+    stays, and another start goes on from there.
     """
     whole, digests = folder.results(), {task.name: task.digest for task in tasks}
     done = {name: one for name, one in whole.items() if digests.get(name) == one.digest}
@@ -46,14 +53,30 @@ def run_all(tasks: Sequence[Task], terms: Terms, means: Means, folder: Folder, s
     stop = Stop()
     bounded = replace(means, usd=str(terms.each) if terms.cap is not None else means.usd, stop=stop)
     round_ = _Round(terms, bounded, folder, purse, say, len(tasks), done)
-    with ThreadPoolExecutor(terms.jobs, "task") as pool:
-        try:
-            list(pool.map(round_.one, [task for task in tasks if task.name not in done]))
-        except KeyboardInterrupt:
-            stop.now()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return Ran(round_.done, round_.undone)
+    pool = ThreadPoolExecutor(terms.jobs, "task")
+    playing = [pool.submit(round_.one, task) for task in tasks if task.name not in done]
+    try:
+        wait(playing)
+    except KeyboardInterrupt:
+        left = _broken_off(pool, playing, stop, say)
+        return round_.ran(tasks, broken_off=True, stuck=left)
+    pool.shutdown()
+    for one in playing:
+        one.result()
+    return round_.ran(tasks)
+
+
+def _broken_off(
+    pool: ThreadPoolExecutor, playing: Sequence[Future[None]], stop: Stop, say: Callable[[str], None]
+) -> bool:
+    """True where something is under way all the same."""
+    say("It is broken off: what is under way is given back. Once more ends it at once.")
+    try:
+        stop.now()
+        pool.shutdown(wait=False, cancel_futures=True)
+        return bool(wait([one for one in playing if not one.cancelled()], LAST_SECONDS).not_done)
+    except KeyboardInterrupt:
+        return True
 
 
 @dataclass(slots=True)
@@ -66,6 +89,7 @@ class _Round:
     many: int
     done: dict[str, Result]
     undone: dict[str, str] = field(default_factory=dict)
+    begun: set[str] = field(default_factory=set)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def one(self, task: Task) -> None:
@@ -74,23 +98,37 @@ class _Round:
         if not self.purse.take(held):
             self._told(task, f"not begun: less than ${held} is left under the cap of ${self.terms.cap}")
             return
+        with self.lock:
+            self.begun.add(task.name)
         # Where nobody can say what it cost, it cost all that was held.
-        spent, outcome = held, "It was broken off."
+        spent, outcome, result = held, "it was broken off", None
         try:
-            result = play(task, self.terms.wish, self.means)
-            if result is None:
-                self.folder.lose(held)
+            played = play(task, self.terms.wish, self.means)
+            if isinstance(played, Result):
+                result, spent = played, held if played.unpriced else Decimal(played.usd)
+                self.folder.keep(played)
             else:
-                spent = held if result.unpriced else Decimal(result.usd)
-                self.folder.keep(result)
+                spent = min(played.usd, held)
+                self.folder.lose(spent)
         except Unmade as unmade:
-            spent, result, outcome = Decimal(0), None, str(unmade)
+            spent, outcome = Decimal(0), str(unmade)
         except Exception as error:
             self.folder.lose(held)
             result, outcome = None, f"{type(error).__name__}: {error}"
         finally:
             self.purse.settle(held, spent)
         self._told(task, result or outcome)
+
+    def ran(self, tasks: Sequence[Task], broken_off: bool = False, stuck: bool = False) -> Ran:
+        """What it came to. What is under way still costs all that is held for it, and tells nothing any more."""
+        with self.lock:
+            ends = self.done.keys() | self.undone.keys()
+            for task in tasks:
+                if task.name not in ends:
+                    self.undone[task.name] = "it was broken off" if task.name in self.begun else "not begun"
+            if stuck:
+                self.folder.lose(self.terms.each * len(self.begun - ends))
+            return Ran(dict(self.done), dict(self.undone), broken_off, stuck)
 
     def _told(self, task: Task, result: Result | str) -> None:
         with self.lock:

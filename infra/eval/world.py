@@ -12,10 +12,12 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
 
 from app.core.belts import Belt
 from app.core.facts import ExecutionHeld
+from app.core.work_score import spent_of
 from app.ledger import migrate, open_ledger
 from app.ledger.outcomes import RunView
 from app.main import make_server, make_web
@@ -59,6 +61,7 @@ class Stop:
 
     def __init__(self) -> None:
         self.is_set = False
+        """Whether everything is to end; set from any thread, and never taken back."""
         self._acts: list[Callable[[], object]] = []
         self._lock = threading.Lock()
 
@@ -91,13 +94,19 @@ class Means:
     usd: str = ""
     stop: Stop = field(default_factory=Stop)
     seconds: float = 3_600.0
-    """How long one task may take."""
+    """How long one task may take, from its label on; unseen tests have time limits of their own."""
+    making_seconds: float = 120.0
+    """How long one command may take that brings a task's repository into its world."""
 
 
 @functools.cache
 def _key() -> tuple[str, str]:
     private = new_private_key()
     return private_key_of(private, "the evaluation's key"), public_key_of(private)
+
+
+def _too_long(seconds: float) -> str:
+    return f"It took longer than the {seconds / 60:g} minutes that one task may take."
 
 
 def now() -> datetime:
@@ -110,6 +119,9 @@ class World:
 
     def __init__(self, folder: Path, means: Means) -> None:
         self.means = means
+        self.broken_off = ""
+        """Why nothing goes on here; empty while it does."""
+        self._woken = threading.Event()
         self._ending: list[Callable[[], object]] = []
         self._make_ledger(folder)
         try:
@@ -118,7 +130,7 @@ class World:
         except BaseException:
             self.close()
             raise
-        self._ending.append(means.stop.calls(self.break_off))
+        self._ending.append(means.stop.calls(lambda: self.break_off("It was broken off.")))
 
     def _make_ledger(self, folder: Path) -> None:
         self._url = f"sqlite:///{folder / 'ledger.db'}"
@@ -226,22 +238,23 @@ class World:
         self.base = self.repository.commit("refs/heads/main")
         self.control.install(task.repository.partition("/")[0])
         issue = self.control.open_issue(task.repository, REPORTER, task.title, task.body)
+        over = threading.Timer(self.means.seconds, self.break_off, [_too_long(self.means.seconds)])
+        over.daemon = True
+        over.start()
+        self._ending.append(over.cancel)
         return int(issue["number"])
 
     def _bring(self, clone: Path, commit: str, repository: int) -> None:
         """The commit and what it comes of, and nothing that came after it."""
         words = ["fetch", "-q", "--no-tags", str(clone.absolute()), f"{commit}:refs/heads/main"]
         try:
-            self._twin.forge.git.git(repository, words)
+            self._twin.forge.git.git(repository, words, seconds=self.means.making_seconds)
         except GitFailed as error:
             raise Unmade(f"{clone} is no bare clone that has the commit {commit}: {error}") from error
 
     def rest(self) -> str:
         """Everything that is owed has been done; or what it waits for that will not come soon, in a sentence."""
-        deadline = time.monotonic() + self.means.seconds
-        while time.monotonic() < deadline:
-            if self.means.stop.is_set:
-                return "It was broken off."
+        while not self.broken_off:
             self.control.settle()
             if self._once():
                 continue
@@ -253,8 +266,8 @@ class World:
             waits = (min(due) - now()).total_seconds() if due else 0.1
             if held or waits > WAITS_SECONDS:
                 return held or next((one.why for one in debts if one.why), "It waits.")
-            time.sleep(min(max(waits, 0.05), 1.0))
-        return f"It did not come to rest within {self.means.seconds:.0f} seconds."
+            self._woken.wait(min(max(waits, 0.05), 1.0))
+        return self.broken_off
 
     def _once(self) -> bool:
         busy = False
@@ -274,11 +287,19 @@ class World:
         found = self.ledger.runs(1)
         return self.ledger.run(found[0].id) if found else None
 
-    def break_off(self) -> None:
-        """What is under way is broken off; what does not let itself be ends with this process, some seconds later."""
+    def break_off(self, why: str) -> None:
+        """What is under way is broken off and given back, and nothing new begins here; other worlds go on. The first
+        reason stays. From any thread."""
+        self.broken_off = self.broken_off or why
         for shop in self._shops.values():
-            shop.ending.stop()
-            shop.ending.stop()
+            shop.ending.break_off()
+        self._woken.set()
+
+    def taken(self) -> Decimal:
+        """The most that models may have cost here: what was billed, and what was held for an answer that never came."""
+        view = self.view()
+        spent = spent_of(self.ledger.spans(view.id)).usd if view else Decimal(0)
+        return max(spent, self.ledger.day(now()).taken)
 
     def close(self) -> None:
         """Nobody works any more, no token lives, and no server answers."""

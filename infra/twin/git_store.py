@@ -99,10 +99,16 @@ class GitStore:
         hook.chmod(0o755)
 
     def git(
-        self, repo_id: int, arguments: list[str], stdin: bytes = b"", extra: Mapping[str, str] | None = None
+        self,
+        repo_id: int,
+        arguments: list[str],
+        stdin: bytes = b"",
+        extra: Mapping[str, str] | None = None,
+        seconds: float = 60.0,
     ) -> bytes:
-        """Run git in the repository; its standard output. GitFailed when it ends with anything but 0."""
-        return _run(["git", "--git-dir", str(self.path(repo_id)), *arguments], stdin, extra)
+        """Run git in the repository; its standard output. GitFailed when it ends otherwise than with 0, or not in time.
+        """
+        return _run(["git", "--git-dir", str(self.path(repo_id)), *arguments], stdin, extra, seconds)
 
     def text(self, repo_id: int, arguments: list[str]) -> str:
         """Standard output of git as one stripped line of text."""
@@ -256,13 +262,20 @@ def decoded(content: str, encoding: str) -> bytes:
     return content.encode("utf-8", "surrogateescape")
 
 
-def _run(arguments: list[str], stdin: bytes = b"", extra: Mapping[str, str] | None = None) -> bytes:
+def _run(
+    arguments: list[str], stdin: bytes = b"", extra: Mapping[str, str] | None = None, seconds: float = 60.0
+) -> bytes:
     environment = {
         "PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1",
         "GIT_AUTHOR_NAME": "twin", "GIT_AUTHOR_EMAIL": "twin@localhost", "GIT_COMMITTER_NAME": "twin",
         "GIT_COMMITTER_EMAIL": "twin@localhost", "LC_ALL": "C.UTF-8", **(extra or {}),
     }
-    done = subprocess.run(arguments, input=stdin, capture_output=True, env=environment, check=False, timeout=60)
+    try:
+        done = subprocess.run(
+            arguments, input=stdin, capture_output=True, env=environment, check=False, timeout=seconds
+        )
+    except subprocess.TimeoutExpired as error:
+        raise GitFailed(f"git took longer than {seconds:g} seconds") from error
     if done.returncode != 0:
         raise GitFailed(done.stderr.decode("utf-8", "replace").strip() or f"git ended with {done.returncode}")
     return done.stdout

@@ -1,9 +1,15 @@
 """The evaluation itself: models that play the known answer score as they must, and each failure finds its owner."""
 
 import json
+import os
+import signal
 import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,12 +18,14 @@ from app.core.paired import Judged, compare
 from infra.eval import report
 from infra.eval.__main__ import DONE, REFUSED, WORSE, main
 from infra.eval.folder import Folder, FolderUnusable
+from infra.eval.hidden import Unseen, Worth, passed, tried
 from infra.eval.model import Scripted
 from infra.eval.play import Result, Wish, play
 from infra.eval.purse import Purse
 from infra.eval.running import Ran, Terms, run_all
 from infra.eval.task import Task, TasksUnreadable, read_tasks
-from infra.eval.world import Means, Unmade
+from infra.eval.world import Means, Unmade, World
+from infra.scripted_model.server import ScriptedModel
 
 pytestmark = pytest.mark.needs_userns
 
@@ -64,7 +72,7 @@ def test_a_second_start_plays_nothing_again_and_a_changed_task_is_another(perfec
 def test_a_wrong_plan_is_the_planners_failure_and_wrong_work_the_executors(tmp_path: Path) -> None:
     plan = play(TASKS["greeting"], Wish(scripted=Scripted.WRONG_PLAN), Means({}))
     work = play(TASKS["greeting"], Wish(scripted=Scripted.WRONG_WORK), Means({}))
-    assert plan is not None and work is not None
+    assert isinstance(plan, Result) and isinstance(work, Result)
     assert plan.scores.blame == Blame(whose=Whose.PLANNER, why=("missed greet.sh",))
     assert plan.scores.figures() == {
         "planner right": False,
@@ -73,10 +81,177 @@ def test_a_wrong_plan_is_the_planners_failure_and_wrong_work_the_executors(tmp_p
         "executor score": None,
         "unseen tests pass": False,
     }
-    assert work.scores.blame == Blame(whose=Whose.EXECUTOR, why=("1 of 1 unseen tests fail",))
+    why = ("1 of 1 unseen tests fail", "reached outside the plan once")
+    assert work.scores.blame == Blame(whose=Whose.EXECUTOR, why=why)
     assert work.scores.plan is not None and work.scores.plan.value() == 1.0
     assert work.scores.work is not None
     assert (work.scores.work.outside, work.scores.work.value()) == (1, pytest.approx((0.5 + 1 + 1 + 1 + 0) / 5))
+
+
+@pytest.mark.parametrize(
+    ("how", "task", "why"),
+    [
+        (Scripted.WRONG_LINES, "greeting", "ended without a plan (none, 4 turned down)"),
+        (Scripted.NEEDLESS_QUESTION, "greeting", "asked although the issue is clear"),
+        (Scripted.WRONG_PLAN, "unclear", "did not ask although the issue is unclear"),
+    ],
+)
+def test_each_way_to_plan_wrongly_is_the_planners_failure(how: Scripted, task: str, why: str) -> None:
+    one = play(TASKS[task], Wish(planner_only=True, scripted=how), Means({}))
+    assert isinstance(one, Result)
+    assert one.scores.blame == Blame(whose=Whose.PLANNER, why=(why,))
+
+
+def test_a_step_left_out_and_a_false_report_are_the_executors_failure() -> None:
+    left_out = play(TASKS["farewell"], Wish(scripted=Scripted.STEP_LEFT_OUT), Means({}))
+    assert isinstance(left_out, Result)
+    why = ("stopped with 1 of 2 steps done", "said 2 times that a step was done when nothing was changed")
+    assert left_out.scores.blame == Blame(whose=Whose.EXECUTOR, why=why)
+    false = play(TASKS["greeting"], Wish(scripted=Scripted.FALSE_REPORT), Means({}))
+    assert isinstance(false, Result)
+    why = ("1 of 1 unseen tests fail", "said once that a step was done when nothing was changed")
+    assert false.scores.blame == Blame(whose=Whose.EXECUTOR, why=why)
+
+
+# -- unseen tests --------------------------------------------------------------------------------------------------
+
+GREETING = TASKS["greeting"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    """A world in which the greeting's repository is there."""
+    folder = tmp_path_factory.mktemp("world")
+    folder.chmod(0o711)
+    one = World(folder, Means({}, model_url="http://127.0.0.1:9", model_key="none"))
+    one.open(GREETING)
+    yield one
+    one.close()
+
+
+@pytest.mark.parametrize(
+    ("changes", "worth", "words"),
+    [
+        ({"gold_patch": GREETING.gold_patch.replace("hello $", "hullo $")}, Worth.NOT_USABLE, "all 1 of them fail"),
+        ({"gold_patch": GREETING.gold_patch.replace("helo", "halo")}, Worth.NOT_USABLE, "A patch does not"),
+        ({"test_patch": GREETING.test_patch.replace("hello world", "$(sh greet.sh)")}, Worth.PROVE_NOTHING, "before"),
+        ({"hidden_check": "make other"}, Worth.NOT_USABLE, "no check"),
+    ],
+)
+def test_unseen_tests_that_do_not_tell_the_known_change_from_the_base_judge_nobody(
+    world: World, changes: dict[str, Any], worth: Worth, words: str
+) -> None:
+    found = tried(replace(GREETING, **changes), world)
+    assert isinstance(found, Unseen)
+    assert (found.worth, found.counted()) == (worth, None) and words in found.notes[0]
+
+
+def test_unseen_tests_that_pass_on_the_known_change_alone_count(world: World) -> None:
+    assert tried(GREETING, world) == {"tests/test_hello.sh"}
+
+
+def test_wrong_work_is_nobodys_failure_where_the_unseen_tests_are_not_usable() -> None:
+    task = replace(GREETING, test_patch=GREETING.test_patch.replace("hello world", "of another year"))
+    one = play(task, Wish(scripted=Scripted.WRONG_WORK), Means({}))
+    assert isinstance(one, Result) and one.unseen is not None
+    assert (one.scores.blame.whose, one.scores.figures()["unseen tests pass"]) == (Whose.NOBODY, None)
+    text = report.as_text({"greeting": one}, {})
+    assert "unseen tests not usable here: 1" in text
+    assert "greeting  not usable here  On the known change all 1 of them fail here." in text
+    assert "not usable here" in report.as_html(MADE_WITH, {"greeting": one}, {})
+
+
+def test_a_test_counts_as_passed_only_where_its_runner_says_so() -> None:
+    names = ("a.py::b", "a.py::c::d", "e.py::f")
+    assert passed(names, True, ()) == set(names)
+    assert passed(names, False, ()) == set()
+    assert passed(names, False, ("a.py::b",)) == {"a.py::c::d", "e.py::f"}
+    assert passed(names, False, ("a.py",)) == {"e.py::f"}
+    assert passed(names, False, ("a.py::c",)) == {"a.py::b", "e.py::f"}
+
+
+# -- breaking off --------------------------------------------------------------------------------------------------
+
+LATE = {"name": "late", "parts": [{"role": "planner", "turns": [{"text": "Later.", "delay": 600}]}]}
+
+
+@pytest.fixture
+def late() -> Iterator[ScriptedModel]:
+    """A model that is asked, and does not answer."""
+    with ScriptedModel.start(LATE) as model:
+        yield model
+
+
+def timers() -> set[threading.Thread]:
+    """What will still happen by itself in this process; the end of a belt's is such a thing."""
+    return {one for one in threading.enumerate() if isinstance(one, threading.Timer) and not one.finished.is_set()}
+
+
+def once_asked(model: ScriptedModel, act: Callable[[], object]) -> threading.Thread:
+    """The act is done as soon as the model is asked for something."""
+
+    def wait() -> None:
+        while not model.requests:
+            time.sleep(0.02)
+        act()
+
+    waiting = threading.Thread(target=wait, daemon=True)
+    waiting.start()
+    return waiting
+
+
+def test_what_a_task_has_in_hand_when_its_time_is_over_is_given_back_and_this_process_lives_on(
+    tmp_path: Path, late: ScriptedModel
+) -> None:
+    tmp_path.chmod(0o711)
+    before = timers()
+    one = World(tmp_path, Means({}, model_url=late.url, model_key="late"))
+    try:
+        number = one.open(GREETING)
+        one.control.label(GREETING.repository, number, "countersign", "maintainer")
+        once_asked(late, lambda: one.break_off("Its time is over."))
+        assert one.rest() == "Its time is over."
+        assert [debt.lease_until for debt in one.ledger.debts()] == [None] * len(one.ledger.debts()) != []
+    finally:
+        one.close()
+    assert timers() <= before
+
+
+def test_a_task_that_takes_too_long_does_not_end_the_others(tmp_path: Path) -> None:
+    """Its clone hangs, as one on a disk that is away does."""
+    clone = tmp_path / "acme+a.git"
+    (clone / "objects").mkdir(parents=True)
+    os.mkfifo(clone / "HEAD")
+    (hung,) = read(tmp_path, CLONED, repos=tmp_path)
+    folder, said = _folder(tmp_path / "out"), list[str]()
+    terms, means = Terms(Wish(planner_only=True, scripted=Scripted.PERFECT)), Means({}, making_seconds=0.2)
+    ran = run_all([hung, TASKS["unclear"]], terms, means, folder, said.append)
+    assert ran.results.keys() == {"unclear"} and folder.lost() == 0
+    assert "took longer than 0.2 seconds" in ran.undone[hung.name]
+    with pytest.raises(Unmade, match="longer than the 0 minutes"):
+        play(TASKS["unclear"], Wish(scripted=Scripted.PERFECT), Means({}, seconds=0.0))
+
+
+def test_ctrl_c_breaks_off_what_is_under_way_and_the_same_words_go_on_from_there(
+    tmp_path: Path, late: ScriptedModel
+) -> None:
+    folder, said = _folder(tmp_path), list[str]()
+    tasks = [TASKS["unclear"], TASKS["greeting"]]
+    terms = Terms(Wish(planner_only=True), jobs=1, cap=Decimal(9), each=Decimal(3))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        main = threading.main_thread().ident or 0
+        once_asked(late, lambda: signal.pthread_kill(main, signal.SIGINT))
+        ran = run_all(tasks, terms, Means({}, model_url=late.url, model_key="late"), folder, said.append)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert (ran.broken_off, ran.stuck, ran.results) == (True, False, {})
+    assert ran.undone == {"unclear": "it was broken off", "greeting": "not begun"}
+    # The answer never came, and may be billed all the same: what was held for it is lost, and no more.
+    assert 0 < folder.lost() < 3
+    assert not list(tmp_path.rglob("*.half")) and not any(one.name.startswith("task_") for one in threading.enumerate())
+    again = run_all(tasks[:1], replace(terms, wish=Wish(True, Scripted.PERFECT)), Means({}), folder, said.append)
+    assert again.results.keys() == {"unclear"}
 
 
 def test_the_reports_tell_every_task_with_its_scores_and_whose_failure_it_was(perfect: tuple[Folder, Ran]) -> None:

@@ -97,7 +97,7 @@ def _converse(plan: Plan, trouble: Trouble, walk: Walk, bench: Bench, meter: Met
     tools: Tools = {
         **reading.some("read_file", "search"),
         **edit_tools(allowed, edits, tally, bench.note),
-        **ending_tools(edits, walk.overlay, tally, plan.paths()),
+        **ending_tools(edits, walk.overlay, tally, plan.paths(), bench.note),
     }
     tools[STEP_DONE.name] = _keeping_tests(tools, edits, walk.overlay)
     number = len(walk.repairs) + 1

@@ -64,7 +64,7 @@ def carry_out(step: FileStep, overlay: Overlay, room: StepRoom, meter: Meter) ->
     tools: Tools = {
         **reading.some("read_file", "search"),
         **edit_tools(step.tools, edits, tally, room.noted),
-        **ending_tools(edits, overlay, tally, room.plan.paths()),
+        **ending_tools(edits, overlay, tally, room.plan.paths(), room.noted),
         **Proposing(room.amender, step).tool(_amending),
     }
 

@@ -7,6 +7,7 @@ from typing import Any, cast
 from app.core.paths import shown
 from app.core.plan import Plan, StepTool
 from app.core.verdict import Refused
+from app.core.work_score import DONE, UNTRUE
 from worker.model.conversation import Answer, Done, Failed, Handler
 from worker.model.words import Tool
 from worker.repo.assertions import as_strict
@@ -58,7 +59,7 @@ CREATE_FILE = _tool("create_file", "Makes a new file.", {"path": _PATH, "content
 DELETE_FILE = _tool("delete_file", "Deletes a file.", {"path": _PATH})
 MOVE_FILE = _tool("move_file", "Moves a file to a path where nothing is.", {"path": _PATH, "to": _PATH})
 STEP_DONE = _tool(
-    "step_done",
+    DONE,
     "Ends the work: the step is done. `note` says in one sentence what is different. `variance`, where there is one, "
     "says what was done otherwise than the step says, within its paths and constraints.",
     {"note": _WORDS, "variance": _WORDS},
@@ -149,13 +150,16 @@ def _outcome(made: Applied | Refused) -> str:
             return "ok" if made.fresh else "nothing to do"
 
 
-def ending_tools(edits: StepEdits, before: Tree, tally: Tally, named: frozenset[str]) -> Tools:
+def ending_tools(edits: StepEdits, before: Tree, tally: Tally, named: frozenset[str], noted: Noted) -> Tools:
     """The two ends. An end that does not hold goes back to the model, some times. `named` are the plan's paths.
+    `noted` hears of each time that something is said to be done and nothing was changed.
 
     They keep nothing: an end may still be refused for what was called beside it. Who hears of the end keeps the edits.
     """
 
     def done(asked: Mapping[str, object]) -> Failed | Done[Ended]:
+        if not edits.touched() and not tally.already:
+            noted(STEP_DONE.name, UNTRUE)
         refused = edits.refusal() or _loosened(edits, before, named) or _not_yet(edits, before, tally)
         if refused is None:
             return Done(Ended(True, str(asked["note"]), str(asked.get("variance") or "")))
