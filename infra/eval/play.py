@@ -101,7 +101,8 @@ def _played(task: Task, wish: Wish, world: World, number: int, began: float) -> 
         raise Unmade(outside or "No run was opened for the label.")
     unseen = None if wish.planner_only or not wish.unseen else unseen_tests(task, world, view)
     with Snapshot(world.repository, world.base) as snapshot:
-        beside = Beside(task.gold, lambda plan: _holding(plan, snapshot), unseen and unseen.counted(), outside)
+        counted = unseen.counted() if unseen is not None else None
+        beside = Beside(task.gold, lambda plan: _holding(plan, snapshot), counted, outside)
         scores = scores_of(world.ledger, view, beside)
     spent = spent_of(world.ledger.spans(view.id))
     plans = [plan for version in range(view.state.last_version, 0, -1) if (plan := world.ledger.plan(view.id, version))]
