@@ -12,6 +12,7 @@ from worker.github.errors import (
     GitHubError,
     Gone,
     Invalid,
+    IssuesOff,
     Locked,
     Moved,
     NotFound,
@@ -26,6 +27,7 @@ from worker.repo.snapshot import UnsafeTree
 LOCKED_SECONDS = 900.0
 SUSPENDED_SECONDS = 3_600.0
 MINT_SECONDS = 5.0
+AWAY_SECONDS = 1_800.0
 MODEL_SECONDS = 60.0
 
 
@@ -48,6 +50,12 @@ class Held(Wait):
 @dataclass(frozen=True)
 class Limited(Wait):
     """A limit of GitHub's was met, which is one for all work of the installation: all of it waits."""
+
+
+@dataclass(frozen=True)
+class Away(Wait):
+    """The place is out of our reach, perhaps for a moment: an open run waits until it is seen again, or until
+    rereading ends it; a run that has ended says no more there."""
 
 
 @dataclass(frozen=True)
@@ -122,12 +130,8 @@ def outcome_of(error: Exception) -> Outcome:
             return error.wait
         case CalledOff():
             return GiveBack(str(error)) if isinstance(error, HandedOver) else Drop(str(error))
-        case MintDenied(voided=True):
-            return Void(error.reason, error.remedy)
-        case MintDenied() if error.retry_after is not None:
-            return Wait(error.retry_after, error.reason)
         case MintDenied():
-            return Retry(str(error))
+            return _of_mint(error)
         case MintUnreachable():
             return Wait(MINT_SECONDS, str(error))
         case GitHubError():
@@ -142,6 +146,16 @@ def outcome_of(error: Exception) -> Outcome:
             return Retry(str(error))
         case _:
             return Retry(f"An error that nobody expected ({type(error).__name__}).", unexpected=True)
+
+
+def _of_mint(denied: MintDenied) -> Outcome:
+    if denied.voided:
+        return Void(denied.reason, denied.remedy)
+    if denied.gone:
+        return Away(AWAY_SECONDS, denied.reason)
+    if denied.retry_after is not None:
+        return Wait(denied.retry_after, denied.reason)
+    return Retry(str(denied))
 
 
 def _of_model(error: ModelError) -> Outcome:
@@ -159,6 +173,8 @@ def _of_github(error: GitHubError) -> Outcome:
             return Wait(SUSPENDED_SECONDS, error.reason, error.branch)
         case Locked():
             return Wait(LOCKED_SECONDS, error.reason, error.branch)
+        case IssuesOff():
+            return Away(AWAY_SECONDS, error.reason, error.branch)
         case BranchNotSeen():
             return Retry(words, branch=error.branch)
         case Archived() | Gone() | Moved() | NotFound() | Conflict() | Forbidden() | Invalid():

@@ -1,30 +1,42 @@
-"""A repository that was renamed without our being told: a write to its old name is answered with 301 and not sent on
-(github-facts 196), so its name of today is looked up by its id, and work goes on there."""
+"""A repository that was renamed or changed hands without our being told, or while we were at work: a write to its old
+name is answered with 301 and not sent on (github-facts 196), nor does git follow. So its name of today is looked up by
+its id, and work goes on there."""
 
 import logging
 
 from app.core.news import Seen
 from app.ledger.errors import LedgerError
 from app.ledger.outcomes import Claim
-from worker.github.errors import GitHubError
+from worker.github.errors import GitHubError, Moved
 from worker.github.reader import Reader
 from worker.mint.caller import MintDenied, MintUnreachable
+from worker.repo.mirror import RepositoryMoved
 from worker.shop import Shop
 
 _LOG = logging.getLogger("countersign.renaming")
 
 
-def found_again(shop: Shop, claim: Claim) -> bool:
-    """True where the claim's repository is called otherwise now; every process knows it by that name from here on.
-    False where the name is right, so that something else moved, and where GitHub or the mint did not say."""
+def found_again(shop: Shop, claim: Claim, error: Moved | RepositoryMoved) -> bool:
+    """True where the claim's repository is called otherwise now than `error` tells that it was called; every process
+    knows it by today's name from here on. False where that name was right, so that something else moved, and where
+    GitHub or the mint did not say."""
     try:
         with shop.line(claim) as line:
             today = Reader(line.connection, line.repository).repository()
-        if today.id != line.repository.id or today.full_name == line.repository.full_name:
+        if today.id != line.repository.id or _was_asked(today.full_name, error):
             return False
-        shop.ledger.remember(Seen(today.id, today.full_name, claim.state.request.installation_id))
-    except (GitHubError, MintDenied, MintUnreachable, LedgerError) as error:
-        _LOG.warning("whether %s has another name now is not known: %s", claim.state.request.repository, error)
+        known = shop.ledger.repository(today.id)
+        installation = claim.state.request.installation_id if known is None else known.installation_id
+        shop.ledger.remember(Seen(today.id, today.full_name, installation))
+    except (GitHubError, MintDenied, MintUnreachable, LedgerError) as trouble:
+        _LOG.warning("whether %s has another name now is not known: %s", claim.state.request.repository, trouble)
         return False
-    _LOG.info("%s is called %s now", line.repository.full_name, today.full_name)
+    _LOG.info("%s is called %s now", claim.state.request.repository, today.full_name)
     return True
+
+
+def _was_asked(name: str, error: Moved | RepositoryMoved) -> bool:
+    """Whether it was under this name that something was found to have moved."""
+    if isinstance(error, Moved):
+        return f"{error.call.path}/".startswith(f"/repos/{name}/")
+    return f"/{name}.git" in str(error)

@@ -18,7 +18,7 @@ from app.core.run import Closed, Published, Request, State
 from app.ledger.errors import RunLeftAside
 from app.ledger.outcomes import OpenRun, RunView
 from app.web.intake import Intake, Told
-from worker.github.errors import GitHubError, Gone, Moved, NotFound, RateLimited
+from worker.github.errors import GitHubError, Gone, IssuesOff, Moved, NotFound, RateLimited
 from worker.github.reader import Reader
 from worker.github.views import CommentView, IssueView, RepositoryRef
 from worker.mint.caller import MintDenied, MintUnreachable
@@ -35,8 +35,9 @@ EACH = timedelta(seconds=6)
 """So much of the interval belongs to one run: in an hour a quarter of the requests that GitHub allows (163)."""
 
 GONE_AFTER = timedelta(days=1)
-"""For so long GitHub must have said, each time it was asked, that the App is not installed on a run's repository before
-that ends the run: what told us may have been lost, and a mistake of ours or GitHub's is found within a day."""
+"""For so long GitHub must have said, each time it was asked, that the App is not installed on a run's repository, or
+that there are no issues there, before that ends the run: what told us may have been lost, and a mistake, of ours,
+GitHub's or an owner's, is found within a day."""
 
 _LOG = logging.getLogger("countersign.rereading")
 
@@ -80,14 +81,13 @@ class Rereading:
                 _LOG.warning("the issue of run %s could not be read again: %s", run, error)
                 if isinstance(error, RateLimited):
                     del self._read_at[run]
-                self._miss(run, isinstance(error, MintDenied) and error.gone, at)
+                self._miss(run, _how_gone(error), at)
 
-    def _miss(self, run: str, gone: bool, at: datetime) -> None:
-        """A run whose repository is out of our reach for long has ended, where nothing told us."""
-        if not gone:
+    def _miss(self, run: str, how: str, at: datetime) -> None:
+        """A run whose place is out of our reach for long has ended, where nothing told us."""
+        if not how:
             self._gone_since.pop(run, None)
         elif at - self._gone_since.setdefault(run, at) >= GONE_AFTER:
-            how = "GitHub has not shown the repository to the App for a day: it is not installed there any more."
             self._shop.tell(run, RepositoryEnded(at=at, how=how))
 
     def _read(self, one: OpenRun, at: datetime) -> None:
@@ -117,6 +117,15 @@ class Rereading:
         self._shop.doorbell.ring(self._shop.ledger.receive(found, *news).rings)
 
 
+def _how_gone(error: Exception) -> str:
+    """How a run ends of which GitHub says this for a day; empty for what says nothing of its place."""
+    if isinstance(error, IssuesOff):
+        return "Issues have been switched off in the repository for a day."
+    if isinstance(error, MintDenied) and error.gone:
+        return "GitHub has not shown the repository to the App for a day: it is not installed there any more."
+    return ""
+
+
 def _facts(reader: Reader, state: State, at: datetime) -> Iterator[Fact]:
     """What differs from what the run was told. A fact of which it has no use is refused when it is recorded."""
     if isinstance(state, Published):
@@ -129,6 +138,8 @@ def _facts(reader: Reader, state: State, at: datetime) -> Iterator[Fact]:
         issue = reader.issue(state.request.issue_number)
     except Moved:
         yield IssueEnded(at=at, how=IssueEnd.TRANSFERRED, person=None)
+    except IssuesOff:
+        raise
     except (Gone, NotFound):
         # Where the repository cannot be seen either, this says nothing of the issue.
         reader.repository()

@@ -22,8 +22,22 @@ from worker.ending import REASON
 from worker.evidence.recalling import Recollection
 from worker.evidence.trace import Trace
 from worker.github.errors import Moved
-from worker.outcomes import Abandon, DayOver, Drop, GiveBack, Held, Limited, Outcome, Retry, Void, Wait, outcome_of
+from worker.outcomes import (
+    Abandon,
+    Away,
+    DayOver,
+    Drop,
+    GiveBack,
+    Held,
+    Limited,
+    Outcome,
+    Retry,
+    Void,
+    Wait,
+    outcome_of,
+)
 from worker.renaming import found_again
+from worker.repo.mirror import RepositoryMoved
 from worker.rereading import Rereading
 from worker.shop import Done, Shop
 from worker.watchdog import look_around
@@ -72,7 +86,7 @@ def _work(shop: Shop, claim: Claim) -> None:
                 facts, outcome = _duties(shop.belt)[type(claim.effect)](shop, claim, trace)
         except Exception as error:
             decided = outcome_of(error)
-            if isinstance(error, Moved) and found_again(shop, claim):
+            if isinstance(error, Moved | RepositoryMoved) and found_again(shop, claim, error):
                 decided = Retry("The repository has another name now; it is tried there.")
             if isinstance(decided, Retry) and decided.unexpected:
                 _LOG.exception("effect %s of %s", claim.effect.kind, claim.run)
@@ -170,6 +184,8 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
             shop.ledger.postpone(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
         case Limited(seconds, reason) if claim.postponements < MOST_WAITS:
             shop.ledger.park(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
+        case Away(_, reason, branch) if isinstance(claim.state, Closed):
+            shop.ledger.abandon(claim, reason, shop.clock(), branch)
         case Wait(seconds, reason) if claim.postponements < MOST_WAITS:
             shop.ledger.postpone(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
         case Retry(reason) if claim.attempts - claim.postponements < MOST_FAULTS:

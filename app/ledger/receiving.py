@@ -253,4 +253,8 @@ def _named_by(subject: Subject) -> ColumnElement[bool]:
         case OnRepository(repository_id):
             return runs.c.repository_id == repository_id
         case OnInstallation(installation_id):
-            return runs.c.installation_id == installation_id
+            # Where a repository is known, its installation of today counts: it may have another owner since the label.
+            known = select(repositories.c.repository_id)
+            here = known.where(repositories.c.installation_id == installation_id)
+            as_it_was = (runs.c.installation_id == installation_id) & runs.c.repository_id.not_in(known)
+            return runs.c.repository_id.in_(here) | as_it_was

@@ -28,7 +28,6 @@ from app.web.reading import (
     about_issue,
     moment_of,
     person_of,
-    shown,
     snapshot_of,
 )
 
@@ -213,7 +212,7 @@ def _comment_changed(reading: Reading) -> Understood:
     fact = f.PlanCommentChanged(
         at=reading.now,
         comment_id=comment.id,
-        node_id=shown(comment.node_id),
+        node_id=comment.node_id,
         person=person,
         whole="" if gone else text_digest(boxes.whole),
         unticked=() if gone else boxes.unticked,
@@ -239,6 +238,12 @@ def _repository_named(reading: Reading) -> Understood:
     if seen is None:
         return NO_INSTALLATION
     return News(OnRepository(seen.repository_id), None, seen)
+
+
+def _repository_transferred(reading: Reading) -> Understood:
+    """Only the new owner's installation is told (github-facts 26): what waited for one can go on under it."""
+    named = _repository_named(reading)
+    return replace(named, hurry=True) if isinstance(named, News) else named
 
 
 def _repository_ended(how: str) -> Callable[[Reading], Understood]:
@@ -270,6 +275,12 @@ def _repositories_removed(reading: Reading) -> Understood:
     return tuple(News(OnRepository(each.id), fact) for each in removed) or Ignored("no repository was removed")
 
 
+def _repositories_added(reading: Reading) -> Understood:
+    """What could not be done there can be done now."""
+    added = reading.payload.repositories_added or []
+    return tuple(News(OnRepository(each.id), None, hurry=True) for each in added) or Ignored("no repository was added")
+
+
 Reader = Callable[[Reading], Understood]
 
 READERS: Mapping[str, Mapping[str, Reader]] = {
@@ -286,7 +297,7 @@ READERS: Mapping[str, Mapping[str, Reader]] = {
     "pull_request": {"closed": _pull_closed, "labeled": _pull_labeled},
     "repository": {
         "renamed": _repository_named,
-        "transferred": _repository_named,
+        "transferred": _repository_transferred,
         "deleted": _repository_ended("The repository was deleted."),
         # Nothing can be written there, and every conversation is locked (github-facts 156).
         "archived": _repository_ended("The repository was archived."),
@@ -297,6 +308,6 @@ READERS: Mapping[str, Mapping[str, Reader]] = {
         "unsuspend": _installation_opened,
         "new_permissions_accepted": _installation_opened,
     },
-    "installation_repositories": {"removed": _repositories_removed},
+    "installation_repositories": {"added": _repositories_added, "removed": _repositories_removed},
 }
 """Which actions of which events are read, and by what. Everything else is answered with 2xx and left (36)."""

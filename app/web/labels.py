@@ -13,7 +13,6 @@ from app.web.reading import (
     WhichLabels,
     about_issue,
     person_of,
-    shown,
     snapshot_of,
 )
 
@@ -41,12 +40,12 @@ def labelled(reading: Reading) -> Understood:
         repository_id=repository.id,
         repository=repository.full_name,
         issue_number=issue.number,
-        issue_title=shown(issue.title),
+        issue_title=issue.title,
         issue_digest=snapshot_of(issue).digest(),
-        label=shown(payload.label.name),
+        label=payload.label.name,
         label_id=payload.label.id,
         renamed_from="" if trigger == payload.label.name else trigger,
-        label_word=shown(reading.word_of(trigger) or ""),
+        label_word=reading.word_of(trigger) or "",
         author=person_of(issue.user),
         labeller=reading.sender,
         labelled_at=reading.issue_changed_at,
@@ -60,7 +59,7 @@ def _trigger(reading: Reading, label: Label, name: str) -> Trigger | None:
     repository = reading.payload.repository
     if label.id is None or repository is None:
         return None
-    return Trigger(repository.id, label.id, shown(name))
+    return Trigger(repository.id, label.id, name)
 
 
 def unlabelled(reading: Reading) -> Understood:
@@ -88,8 +87,7 @@ def archived(reading: Reading) -> Understood:
     trigger = reading.trigger(label)
     if trigger is None:
         return reading.none_of_ours(label)
-    name = shown(trigger)
-    fact = f.LabelRemoved(at=reading.now, person=reading.sender, deleted=True, label=name, label_id=label.id)
+    fact = f.LabelRemoved(at=reading.now, person=reading.sender, deleted=True, label=trigger, label_id=label.id)
     return News(OnRepository(repository.id), fact, reading.seen())
 
 
@@ -105,8 +103,8 @@ def renamed(reading: Reading) -> Understood:
         return Ignored("it was not the trigger label that was renamed")
     there = OnRepository(repository.id)
     if reading.word_of(before) is not None:
-        known = Trigger(repository.id, label.id, shown(before), renamed_to=shown(label.name or ""))
+        known = Trigger(repository.id, label.id, before, renamed_to=label.name or "")
         return News(there, None, reading.seen(), known)
     if label.name and reading.word_of(label.name) is not None:
-        return News(there, None, reading.seen(), Trigger(repository.id, label.id, shown(before)))
+        return News(there, None, reading.seen(), Trigger(repository.id, label.id, before))
     return Ignored("it was not the trigger label that was renamed")

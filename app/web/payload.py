@@ -78,6 +78,7 @@ class Payload(msgspec.Struct, frozen=True, gc=False):
     label: Label | None = None
     changes: dict[str, msgspec.Raw] | None = None
     repository: Repository | None = None
+    repositories_added: list[Repository] | None = None
     repositories_removed: list[Repository] | None = None
     installation: Installation | None = None
     sender: User | None = None

@@ -76,11 +76,6 @@ def moment_of(text: str | None) -> datetime | None:
     return moment if moment.tzinfo is not None else None
 
 
-def shown(text: str) -> str:
-    """Text for people. PostgreSQL keeps no NUL."""
-    return text.replace("\0", "")
-
-
 def snapshot_of(issue: Issue) -> IssueSnapshot:
     return IssueSnapshot(number=issue.number, title=issue.title, body=issue.body or "")
 

@@ -10,6 +10,7 @@ from infra.twin.permissions import Operation, Subject, accepted_header, allowed
 from infra.twin.state import Actor, Repo
 from infra.twin.wire import Call, Caller, Refused, not_found
 
+BLOCKED = "Repository access blocked"
 FORBIDDEN = "Resource not accessible by integration"
 
 
@@ -51,12 +52,15 @@ def identify(forge: Forge, headers: Mapping[str, str], kind: str) -> Caller:
 
 
 def repo_of(forge: Forge, call: Call) -> Repo | None:
-    """The repository that the path names, None when it names none; 404 or 301 when there is none of that name."""
+    """The repository that the path names, None when it names none; 404 or 301 when there is none of that name,
+    451 where GitHub closed it."""
     if "repo" not in call.params:
         return None
     owner, name = call.params["owner"], call.params["repo"]
     repo = forge.world.repo_named(owner, name)
     if repo is not None:
+        if repo.blocked:
+            raise Refused(451, BLOCKED)
         return repo
     moved = forge.world.repo_formerly(owner, name)
     if moved is None or (moved.private and not reaches(forge, call.caller, moved)):

@@ -250,7 +250,7 @@ class TwinControl:
         self.do("set_permission", repo=repo, login=login, role=role)
 
     def change_repo(self, repo: str, **changes: Any) -> Json:
-        """Change name, archived, private, default_branch, drafts, has_issues, web_signing."""
+        """Change name, archived, private, default_branch, drafts, has_issues, web_signing, blocked (by GitHub: 451)."""
         return dict(self.do("change_repo", repo=repo, **changes))
 
     def install(self, account: str, **more: Any) -> Json:

@@ -23,7 +23,7 @@ IDLE_SECONDS = 20.0
 def routes(forge: Forge) -> list[Route]:
     """One route for all deeds, and one to wait until deliveries are out."""
 
-    async def do(request: Request) -> Response:
+    async def serve(request: Request) -> Response:
         reply = await run_in_threadpool(_do, forge, request.path_params["name"], await request.body(), request)
         return Response(reply.content(), reply.status, reply.headers, media_type=reply.kind)
 
@@ -32,7 +32,7 @@ def routes(forge: Forge) -> list[Route]:
         return Response(json.dumps({"settled": settled}), media_type="application/json")
 
     return [
-        Route("/_twin/do/{name}", do, methods=["POST"]),
+        Route("/_twin/do/{name}", serve, methods=["POST"]),
         Route("/_twin/settle", settle, methods=["POST"]),
     ]
 
@@ -47,10 +47,14 @@ def note(forge: Forge, name: str, values: dict[str, Any]) -> None:
 def _do(forge: Forge, name: str, body: bytes, request: Request) -> Reply:
     if request.headers.get("content-type") != "application/json":
         return Refused(415, "control calls are application/json").reply()
+    return do(forge, name, json.loads(body or b"{}"))
+
+
+def do(forge: Forge, name: str, values: dict[str, Any]) -> Reply:
+    """One deed, under the twin's lock, and the reply to who did it."""
     deed = DEEDS.get(name)
     if deed is None:
         return Refused(404, f"no control call {name}").reply()
-    values: dict[str, Any] = json.loads(body or b"{}")
     with forge.world.lock:
         try:
             reply = Reply(value=deed(Fields(forge, values)))

@@ -5,10 +5,12 @@ import re
 from email.utils import formatdate
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from infra.twin.access import credential, is_jwt
 from infra.twin.apps import token_digest
+from infra.twin.control_routes import do
 from infra.twin.faults import Fault
 from infra.twin.forge import Forge
 from infra.twin.journal import Entry
@@ -92,9 +94,11 @@ class Door:
     async def _with_fault(self, fault: Fault, wire: tuple[Scope, Receive, Send], answer: "_Recorder") -> None:
         scope, receive, send = wire
         await asyncio.sleep(fault.seconds_before)
-        if fault.mode == "delay":
+        if fault.mode in {"delay", "meanwhile"}:
             kept: list[Message] = []
             await self._inside(scope, receive, _keeping(kept))
+            for name, values in fault.deeds:
+                await run_in_threadpool(do, self._forge, name, values)
             await asyncio.sleep(fault.seconds_after)
             for message in kept:
                 await answer(message)

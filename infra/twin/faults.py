@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Mode = Literal["instead", "after", "drop", "drop-after", "delay"]
-MODES: tuple[Mode, ...] = ("instead", "after", "drop", "drop-after", "delay")
+Mode = Literal["instead", "after", "drop", "drop-after", "delay", "meanwhile"]
+MODES: tuple[Mode, ...] = ("instead", "after", "drop", "drop-after", "delay", "meanwhile")
 
 
 @dataclass
@@ -15,7 +15,8 @@ class Fault:
     """Which requests (`METHOD /path` searched with a regular expression), how many or until when, and what happens.
 
     `instead` answers without doing; `after` does the work and then answers this; `drop` closes the connection before
-    the work, `drop-after` after it; `delay` answers truly but waits `seconds_before` the work or `seconds_after` it.
+    the work, `drop-after` after it; `delay` answers truly but waits `seconds_before` the work or `seconds_after` it;
+    `meanwhile` does the work, then the control calls of `deeds` (each a name and its values), then answers truly.
     """
 
     pattern: str
@@ -28,6 +29,7 @@ class Fault:
     skip: int = 0
     times: int | None = 1
     until: float | None = None
+    deeds: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     name: str = ""
     hits: int = 0
 

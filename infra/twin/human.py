@@ -150,6 +150,15 @@ def delete_issue(fields: Fields) -> Any:
     return {}
 
 
+def convert_to_discussion(fields: Fields) -> Any:
+    """The issue becomes a discussion: write. What the App is told is not documented, so it is told nothing of the
+    issue; reading it is 410 from now on."""
+    place, actor = fields.place(), fields.actor()
+    people.require(place.repo, actor, "write")
+    place.issue.deleted = True
+    return {}
+
+
 def transfer_issue(fields: Fields) -> Any:
     """Move to another repository of the owner: comments travel, labels only where the name exists there (27, 28)."""
     place, actor, goal = fields.place(), fields.actor(), fields.repo("to")
@@ -223,6 +232,7 @@ DEEDS: dict[str, Deed] = {
     "open_issue": open_issue, "edit_issue": edit_issue, "label": label, "unlabel": unlabel, "comment": comment,
     "edit_comment": edit_comment, "delete_comment": delete_comment, "minimize": minimize, "unminimize": unminimize,
     "react": react, "unreact": unreact, "set_issue_state": set_issue_state, "set_lock": set_lock,
-    "delete_issue": delete_issue, "transfer_issue": transfer_issue, "forget_author": forget_author,
+    "delete_issue": delete_issue, "transfer_issue": transfer_issue, "convert_to_discussion": convert_to_discussion,
+    "forget_author": forget_author,
     "open_pull": open_pull, "merge_pull": merge_pull, "mark_ready": mark_ready,
 }

@@ -112,9 +112,49 @@ def change_repo(fields: Fields) -> Any:
         repo.drafts = fields.flag("drafts")
     if changed.get("web_signing") is not None:
         repo.web_signing = fields.flag("web_signing")
+    if changed.get("blocked") is not None:
+        repo.blocked = fields.flag("blocked")
     if changed.get("has_issues") is not None:
         repo.has_issues = fields.flag("has_issues")
     return shapes.full_repository(fields.forge.world, repo)
+
+
+def transfer_repo(fields: Fields) -> Any:
+    """Another account's from now on: only the new owner's installation is told, where there is one (fact 26)."""
+    repo, actor = fields.repo(), Actor(fields.repo().owner)
+    repo.former_names.append(repo.full_name.lower())
+    old, repo.owner = repo.owner, fields.forge.world.add_person(fields.text("to"), "Organization")
+    changes = {"owner": {"from": {"organization": shapes.user(fields.forge.world, old)}}}
+    fields.forge.webhooks.emit("repository", "transferred", repo, actor, changes=changes)
+    return shapes.full_repository(fields.forge.world, repo)
+
+
+def move_branch(fields: Fields) -> Any:
+    """A branch is renamed (`to`), set to a commit of its own with `files` and no history before (forced), or gone."""
+    forge, repo, actor = fields.forge, fields.repo(), Actor(fields.repo().owner)
+    branch, to, before = fields.text("branch"), fields.maybe_text("to"), refs.snapshot(fields.forge, repo)
+    if to is not None:
+        forge.git.move_ref(repo.id, refs.HEADS + to, before[refs.HEADS + branch])
+    if fields.values.get("files"):
+        forge.git.move_ref(repo.id, refs.HEADS + branch, _rootless(fields, repo))
+    else:
+        forge.git.drop_ref(repo.id, refs.HEADS + branch)
+    refs.announce(forge, repo, before, actor)
+    if to is not None and branch == repo.default_branch:
+        repo.default_branch = to
+        forge.git.git(repo.id, ["symbolic-ref", "HEAD", refs.HEADS + to])
+        forge.webhooks.emit("repository", "edited", repo, actor, changes={"default_branch": {"from": branch}})
+    return {}
+
+
+def _rootless(fields: Fields, repo: Repo) -> str:
+    git, login = fields.forge.git, repo.owner.login
+    blobs = [
+        (one.get("mode") or "100644", git.write_blob(repo.id, decoded(one["content"], "base64")), one["path"])
+        for one in fields.values["files"]
+    ]
+    by = Signature(login, f"{login}@users.noreply.github.com", fields.forge.world.now())
+    return git.write_commit(repo.id, git.write_tree(repo.id, None, blobs), [], "Begin anew", (by, by))
 
 
 def delete_repo(fields: Fields) -> Any:
@@ -259,7 +299,8 @@ def choose_repos(fields: Fields) -> Any:
 
 DEEDS: dict[str, Deed] = {
     "add_user": add_user, "add_repo": add_repo, "push_commit": push_commit, "set_permission": set_permission,
-    "set_team": set_team, "change_repo": change_repo, "delete_repo": delete_repo, "rename_label": rename_label,
+    "set_team": set_team, "change_repo": change_repo, "delete_repo": delete_repo,
+    "transfer_repo": transfer_repo, "move_branch": move_branch, "rename_label": rename_label,
     "delete_label": delete_label, "add_rule": add_rule, "install": install,
     "suspend": suspend, "unsuspend": unsuspend, "uninstall": uninstall,
     "set_installation_permissions": set_installation_permissions, "choose_repos": choose_repos,

@@ -19,6 +19,8 @@ def _comment(forge: Forge, call: Call, repo: Repo) -> tuple[Issue, Comment]:
     found = forge.world.find_comment(repo, call.number("comment_id"))
     if found is None:
         raise not_found()
+    if not repo.has_issues and found[0].pull is None:
+        raise Refused(410, talk.NO_ISSUES)
     return found
 
 
@@ -139,6 +141,7 @@ def list_comment_reactions(forge: Forge, call: Call, repo: Repo) -> Reply:
 def create_comment_reaction(forge: Forge, call: Call, repo: Repo) -> Reply:
     """`POST issues/comments/{id}/reactions`."""
     issue, one = _comment(forge, call, repo)
+    talk.writable(repo)
     person = actor_of(forge, call).person
     made, status = talk.react(forge, one.reactions, issue, call.fields().get("content"), person)
     return Reply(status, shapes_issues.reaction(forge.world, made))

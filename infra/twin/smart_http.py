@@ -47,7 +47,7 @@ def _serve(forge: Forge, request: Request, body: bytes) -> Response:
         try:
             repo, token = _admitted(forge, request, wanted, headers)
         except Refused as refusal:
-            more = {"WWW-Authenticate": 'Basic realm="GitHub"'} if refusal.status == 401 else {}
+            more = refusal.headers | ({"WWW-Authenticate": 'Basic realm="GitHub"'} if refusal.status == 401 else {})
             return Response(refusal.message + "\n", refusal.status, more, media_type=PLAIN)
         before = refs.snapshot(forge, repo)
     asked = _Asked(request.method, tail, request.url.query, headers, body)
@@ -63,8 +63,12 @@ def _admitted(forge: Forge, request: Request, wanted: str, headers: Mapping[str,
     repo = forge.world.repo_named(request.path_params["owner"], request.path_params["repo"].removesuffix(".git"))
     value = credential(headers)
     token = find_token(forge.world, value)[0] if value else None
+    if repo is None and (moved := _moved(forge, request, token)) is not None:
+        raise moved
     if repo is None or (repo.private and token is None):
         raise Refused(404, "Repository not found.") if token else Refused(401, "Authentication required.")
+    if repo.blocked:
+        raise Refused(403, "Access to this repository has been disabled by GitHub staff.")
     inside = token is not None and repo.id in reach(forge.world, token)
     if wanted == UPLOAD:
         if repo.private and not inside:
@@ -79,6 +83,18 @@ def _admitted(forge: Forge, request: Request, wanted: str, headers: Mapping[str,
     if repo.archived:
         raise Refused(403, "This repository was archived so it is read-only.")
     return repo, token
+
+
+def _moved(forge: Forge, request: Request, token: Token | None) -> Refused | None:
+    """A renamed or transferred repository is found under its new name, by git too."""
+    owner, name = request.path_params["owner"], request.path_params["repo"].removesuffix(".git")
+    repo = forge.world.repo_formerly(owner, name)
+    if repo is None or (repo.private and (token is None or repo.id not in reach(forge.world, token))):
+        return None
+    refusal = Refused(301, "Moved Permanently")
+    tail, query = request.url.path.split("/", 3)[3], request.url.query
+    refusal.headers["Location"] = f"{forge.world.url}/{repo.full_name}.git/{tail}{'?' if query else ''}{query}"
+    return refusal
 
 
 @dataclass(frozen=True)

@@ -130,6 +130,7 @@ class Repo:
     description: str | None = None
     archived: bool = False
     has_issues: bool = True
+    blocked: bool = False
     drafts: bool = True
     web_signing: bool = True
     roles: dict[str, str] = field(default_factory=dict)

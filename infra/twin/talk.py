@@ -14,6 +14,7 @@ LONGEST_COMMENT = 262144
 """Bytes of a comment; more than 65,536 code points are refused as well."""
 LONGEST_TITLE = 256
 ARCHIVED = "Repository was archived so is read-only."
+NO_ISSUES = "Issues are disabled for this repo"
 LOCKED = "Unable to create comment because issue is locked."
 
 
@@ -68,7 +69,7 @@ def checked_comment(body: Any) -> str:
 
 
 def find_issue(forge: Forge, repo: Repo, number: int) -> Issue:
-    """The issue or pull request; 404, 410 when deleted, 301 when it moved (github-facts 157)."""
+    """The issue or pull request; 404, 410 when deleted or issues are off, 301 when it moved (github-facts 157)."""
     for issue in repo.issues:
         if issue.number != number:
             continue
@@ -79,6 +80,8 @@ def find_issue(forge: Forge, repo: Repo, number: int) -> Issue:
             raise refusal
         if issue.deleted:
             raise Refused(410, "This issue was deleted")
+        if not repo.has_issues and issue.pull is None:
+            raise Refused(410, NO_ISSUES)
         return issue
     raise not_found()
 
@@ -128,7 +131,7 @@ def open_issue(forge: Forge, repo: Repo, draft: Draft, actor: Actor) -> Issue:
     """A new issue: `opened`, then one `labeled` per label, each with the full list (github-facts 6)."""
     writable(repo)
     if not repo.has_issues:
-        raise Refused(410, "Issues are disabled for this repo")
+        raise Refused(410, NO_ISSUES)
     now = forge.world.now()
     issue = Issue(
         forge.world.next_id("issue"), next_number(repo), actor.person, checked_title(draft.title),

@@ -47,8 +47,13 @@ def come_back(house: House, then: Moment) -> None:
         for name, value in copy.deepcopy(then.world).items():
             setattr(world, name, value)
         for repo, before in then.branches.items():
-            for name in git.refs(repo).keys() - before.keys():
+            there = git.refs(repo)
+            for name in there.keys() - before.keys():
                 git.git(repo, ["update-ref", "-d", name])
+            for name in [one for one in before if there.get(one) != before[one]]:
+                git.move_ref(repo, name, before[name])
+            head = f"refs/heads/{world.repos[repo].default_branch}"
+            git.git(repo, ["symbolic-ref", "HEAD", head])
     with house.ledger._database.engine.begin() as connection:
         for table in reversed(metadata.sorted_tables):
             connection.execute(delete(table))

@@ -31,6 +31,32 @@ def test_a_label_opens_a_run_and_rings_for_what_is_owed(ledger: Ledger) -> None:
     assert ledger.open_run(request.repository_id, request.issue_number) == request.run
 
 
+def test_names_and_titles_with_nul_are_kept_as_they_came(ledger: Ledger) -> None:
+    strange = "a\0b\\u0000"
+    named = {"issue_title": strange, "label": strange, "label_id": 7, "label_word": strange, "repository": strange}
+    request = a_request().model_copy(update=named)
+    trigger = Trigger(request.repository_id, 7, strange)
+    seen = Seen(request.repository_id, strange, request.installation_id)
+    told = News(OnIssue(request.repository_id, request.issue_number), labelled(request), seen, trigger)
+    assert ledger.receive(a_delivery("g-1"), told).runs == (request.run,)
+    view = ledger.run(request.run)
+    assert view is not None and view.state.request == request
+    assert [run.issue_title for run in ledger.runs()] == [strange]
+    assert ledger.triggers(request.repository_id, (7,)) == {7: strange}
+    known = ledger.repository(request.repository_id)
+    assert known is not None and known.full_name == strange
+
+
+def test_what_happens_to_an_installation_concerns_the_repositories_that_are_its_own_today(told: Told) -> None:
+    told.labelled()
+    old, new = told.request.installation_id, told.request.installation_id + 1
+    told.ledger.remember(Seen(told.request.repository_id, "other/greet", new))
+    ended = f.RepositoryEnded(at=told.tick(), how="The App was uninstalled.")
+    for guid, installation, runs in (("g-old", old, ()), ("g-new", new, (told.request.run,))):
+        received = told.ledger.receive(a_delivery(guid), News(OnInstallation(installation), ended))
+        assert received.runs == runs
+
+
 def test_a_delivery_that_comes_again_changes_nothing(ledger: Ledger) -> None:
     request = a_request()
     for guid in ("g-1", "g-2"):

@@ -2,15 +2,19 @@
 
 import base64
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from app.core.belts import Belt
+from app.core.digest import short
 from app.core.run import Closed, Proposed, Published
+from app.core.template import HOME
 from app.ledger.limits import LIMIT
-from tests.fakes.greeting import FILES, GREET, PLAN, script, submitting
+from tests.fakes.greeting import FILES, GREET, PLAN, calls, planned, planning, script
+from tests.fakes.household import Furnishing
 from tests.fakes.story import REPO, Story
 from worker.belts.landing import branch_name
 
@@ -215,23 +219,55 @@ def test_a_plan_that_may_not_be_posted_is_not_posted_again_and_the_run_says_so(s
     story.ends(Closed, "The plan could not be posted")
 
 
-def test_a_plan_that_is_too_long_for_one_comment_is_posted_in_parts(make_story: Making) -> None:
-    """Case GH-03: as many steps as a template allows; every part is accepted, and the first one can be approved."""
+LOG = [f"{n:05d} ☃ E   AssertionError: 'helo' is not 'hello' 😀 @mira fixes #1\n" for n in range(2_990)]
+
+
+@pytest.fixture
+def long_plans(tmp_path: Path) -> Furnishing:
+    """The operator's own pack, which is the usual one and lets a plan have 300 steps, in one long reply."""
+    pack = tmp_path / "packs" / "greeting" / "1.0.0"
+    shutil.copytree(HOME / "bugfix" / "1.0.0", pack)
+    sheet = (pack / "template.yaml").read_text().replace("name: bugfix", "name: greeting")
+    more = {"steps: 20": "steps: 300", "reply_tokens: 16000": "reply_tokens: 100000", '"2.00"': '"10.00"'}
+    for few, many in more.items():
+        assert few in sheet
+        sheet = sheet.replace(few, many)
+    (pack / "template.yaml").write_text(sheet)
+    return Furnishing(env={"COUNTERSIGN_TEMPLATES": str(tmp_path / "packs")})
+
+
+def test_a_plan_that_is_too_long_for_one_comment_is_posted_in_parts(
+    make_story: Making, long_plans: Furnishing
+) -> None:
+    """Case GH-03: 300 steps that hold a log of 200 kB, emoji and all; every part is accepted, and the first one can be
+    approved."""
+    assert sum(len(line.encode()) for line in LOG) > 200_000
     steps = [
-        {"id": number, "kind": "change", "path": "greet.sh", "intent": "<" * 900 + "😀", "done_when": "<" * 900}
-        for number in range(1, 20)
+        {"id": n, "kind": "change", "path": "greet.sh", "intent": f"```\n{''.join(LOG[10 * n - 10 : 10 * n])}```"}
+        | {"done_when": "It is not said."}
+        for n in range(1, 300)
     ]
-    story = make_story(script(submitting(steps=[*steps, PLAN["steps"][1] | {"id": 20}])))
+    whole = planned(steps=[*steps, PLAN["steps"][1] | {"id": 300}])
+    turns = planning(calls(("submit_plan", whole)))
+    files = dict(FILES) | {".github/countersign.yml": "templates:\n  '': greeting\n"}
+    story = make_story(script(turns), files=files, furnishing=long_plans)
     story.mira.labels()
     first = story.next_comment("### Plan, version 1", "/approve", "Continued in")
     parts = [first]
     while [one for one in story.unread() if "Countersign" not in one["body"]]:
         parts.append(story.next_comment())
-    assert len(parts) > 1 and all(len(one["body"]) <= 65_536 for one in parts)
+    assert len(parts) > 3 and all(len(one["body"]) <= 65_536 for one in parts)
+    posts = [one for one in story.control.journal() if one["method"] == "POST" and "/1/comments" in one["path"]]
+    assert {one["status"] for one in posts} == {201}
     assert [one["body"].count("```") % 2 for one in parts] == [0] * len(parts)
-    assert "**20. Change**" in parts[-1]["body"]
+    shown = "\n".join(one["body"] for one in parts)
+    assert [n for n in range(1, 301) if f"**{n}. Change**" not in shown] == []
+    assert [n for n in range(2_990) if f"{n:05d} ☃" not in shown] == []
+    assert "**300. Change**" in parts[-1]["body"]
+    state = story.state()
+    assert isinstance(state, Proposed) and f"`/approve {short(state.proposal.digest)}`" in first["body"]
     story.away.add(Belt.EXECUTOR)
-    story.mira.says("/approve")
+    story.mira.says(f"/approve {short(state.proposal.digest)}")
     assert "authority_found" in story.kinds() and story.state().name == "approved"
     story.mira.says("/cancel")
     story.away.clear()

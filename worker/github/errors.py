@@ -5,9 +5,11 @@ GitHubError
 ├── Forbidden               403: not permitted; `needed` names the permissions when GitHub told
 │   ├── Suspended           the installation is suspended: park the work
 │   ├── Locked              the conversation is locked: an App cannot write there (github-facts 156)
-│   └── Archived            the repository is read-only
+│   ├── Archived            the repository is read-only
+│   └── Blocked             451: GitHub closed the repository
 ├── NotFound                404: not there, or not visible with this credential (github-facts 64)
 ├── Gone                    410: deleted, or the feature is switched off
+│   └── IssuesOff           the repository has no issues now: what it had comes back with them
 ├── Moved                   301, 302, 307, 308: transferred or renamed; `location` says where to
 ├── RateLimited             403, 429 or GraphQL's 200: `retry_after` seconds, `kind`
 ├── Conflict                409: empty repository, or somebody else was faster
@@ -128,6 +130,12 @@ class Archived(Forbidden):
     remedy_by_default = "Unarchive the repository, then start again."
 
 
+class Blocked(Forbidden):
+    """GitHub itself closed the repository, as after a complaint."""
+
+    remedy_by_default = "The repository's owner can ask GitHub why; then start again."
+
+
 class NotFound(GitHubError):
     """Not there, or not visible with this credential: GitHub answers both alike (github-facts 64)."""
 
@@ -138,6 +146,12 @@ class Gone(GitHubError):
     """It was there and was deleted, or the feature is switched off (github-facts 157)."""
 
     remedy_by_default = "Nothing is left to work on here; close the work."
+
+
+class IssuesOff(Gone):
+    """Issues are switched off in the repository (github-facts 157); nothing of them is deleted."""
+
+    remedy_by_default = "Switch issues on again in the repository's settings."
 
 
 class Moved(GitHubError):

@@ -10,6 +10,7 @@ from worker.github.errors import (
     SHORTEST_PAUSE,
     AlreadyExists,
     Archived,
+    Blocked,
     BodyTooLong,
     BranchNotSeen,
     Broken,
@@ -21,6 +22,7 @@ from worker.github.errors import (
     Gone,
     InputTooLarge,
     Invalid,
+    IssuesOff,
     LimitKind,
     Locked,
     Moved,
@@ -83,10 +85,14 @@ def error_of(answer: Answer, call: Call, now: float) -> GitHubError:
         return Moved("It was moved, renamed or transferred.", call, answer.headers.get("location", ""))
     if answer.status == 401:
         return _unauthorized(said, lower, call)
+    if answer.status == 451 or (answer.status == 403 and "access blocked" in lower):
+        return Blocked(f"GitHub has closed this repository: {said or 'Unavailable'}.", call)
     if answer.status == 403:
         return _forbidden(answer, said, lower, call)
     if answer.status == 404:
         return NotFound(f"GitHub does not show this: {said or 'Not Found'}.", call)
+    if answer.status == 410 and "disabled" in lower:
+        return IssuesOff("Issues are switched off in this repository.", call)
     if answer.status == 410:
         return Gone(f"It is gone: {said or 'Gone'}.", call)
     if answer.status == 409:

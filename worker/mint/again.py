@@ -17,7 +17,7 @@ from app.core.run import Approval, ApprovalSource, Grant, Narrowing
 from app.core.verb import Verb
 from app.core.verdict import Allowed, Refused, Verdict
 from worker.github.authority import look_up, question_again
-from worker.github.errors import Gone, NotFound
+from worker.github.errors import Gone, IssuesOff, NotFound
 from worker.github.reader import Reader
 from worker.github.views import CommentView
 
@@ -68,6 +68,9 @@ def still_approved(reader: Reader, grant: Grant, bot_user_id: int, now: datetime
         if not _is_ours(shown, grant, bot_user_id):
             return Refused("The plan comment is not one that shows this plan.", ASK_ANEW)
         return _whole_was_shown(reader, grant, bot_user_id)
+    except IssuesOff:
+        # Nothing was taken back: it can be read again when there are issues again.
+        raise
     except (NotFound, Gone) as error:
         return Refused(f"The approval cannot be found again: {error.reason}", ASK_ANEW)
 

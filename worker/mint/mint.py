@@ -21,6 +21,7 @@ from worker.github.errors import (
     Forbidden,
     GitHubError,
     Invalid,
+    IssuesOff,
     NotFound,
     RateLimited,
     Suspended,
@@ -52,7 +53,7 @@ LAST_SECONDS = 8.0
 ASIDE_SECONDS = 30.0
 """A run that cannot be read here is asked for again after so long."""
 
-_WAITS: dict[type[GitHubError], float] = {Suspended: 3_600.0, Unreachable: 20.0, Broken: 20.0}
+_WAITS: dict[type[GitHubError], float] = {Suspended: 3_600.0, IssuesOff: 1_800.0, Unreachable: 20.0, Broken: 20.0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,7 @@ PLACES = {
     "deleted": (lambda desk: desk.control.delete_repo(desk.repo), True),
     "suspended": (lambda desk: desk.control.suspend("acme"), False),
     "broken": (lambda desk: desk.control.fault("POST .*/access_tokens", status=502, times=99), False),
+    "without issues": (lambda desk: desk.control.change_repo(desk.repo, has_issues=False), True),
     "not granted": (lambda desk: desk.control.set_installation_permissions("acme", without("issues")), False),
 }
 
@@ -104,8 +105,10 @@ def test_a_run_of_a_place_that_stays_away_for_a_day_has_ended_and_no_other_has(
     state = desk.view(run).state
     assert isinstance(state, Closed) == ends
     if isinstance(state, Closed):
-        assert "not installed there any more" in state.words
+        words = "switched off" if how == "without issues" else "not installed there any more"
+        assert words in state.words
         assert desk.ledger.open_runs() == ()
+    rereading._watch.close()
     assert desk.living() == []
 
 
@@ -118,6 +121,24 @@ def test_a_place_that_comes_back_within_the_day_has_lost_nothing(desk: Any, rere
         desk.covers(desk.repo)
         desk.ahead += HOUR
         rereading.look(desk.now())
+    assert desk.view(run).state.name == "proposed"
+
+
+@pytest.mark.parametrize("other", ["suspended", "broken"])
+def test_only_a_day_of_one_and_the_same_answer_ends_a_run(desk: Any, rereading: Rereading, other: str) -> None:
+    """Whatever else GitHub says in between is no word on the place, and the day begins anew."""
+    run = waiting(desk)
+    for _ in range(3):
+        desk.covers()
+        desk.ahead += 20 * HOUR
+        rereading.look(desk.now())
+        desk.covers(desk.repo)
+        PLACES[other][0](desk)
+        desk.ahead += HOUR
+        rereading.look(desk.now())
+        desk.control.clear_faults()
+        if other == "suspended":
+            desk.control.unsuspend("acme")
     assert desk.view(run).state.name == "proposed"
 
 

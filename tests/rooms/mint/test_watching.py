@@ -141,3 +141,15 @@ def test_a_token_that_github_does_not_take_any_more_is_given_back_for_another(po
     desk.control.react(waiting[REPOS[0]][1]["id"], "+1", "mira")
     assert post.looks(SECONDS * LONGEST_REST) == (1, 1)
     assert post.thumbs(waiting[REPOS[0]][0]) == 1
+
+
+def test_while_somebody_s_limit_lasts_the_watch_asks_neither_github_nor_the_mint(post, desk, waiting, said):
+    assert post.looks() == (1, 1)
+    run, comment = waiting["acme/one"]
+    desk.ledger.pause(desk.installation_id, desk.now() + timedelta(minutes=5), "A limit was met.", desk.now())
+    written = len(desk.ledger.mints())
+    desk.control.react(comment["id"], "+1", "mira")
+    assert [post.looks() for _ in range(3)] == [(0, 0)] * 3
+    assert len(desk.ledger.mints()) == written and "watched" not in said()
+    assert post.looks(300.0)[0] == 1
+    assert post.thumbs(run) == 1

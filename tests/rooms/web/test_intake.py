@@ -303,16 +303,29 @@ def test_what_is_out_of_reach_for_good_says_how() -> None:
         assert isinstance(news.fact, f.RepositoryEnded) and news.fact.how.endswith(".")
 
 
+def test_a_repository_that_came_back_or_to_another_owner_lets_what_waits_there_go_on() -> None:
+    added = {"action": "added", "installation": {"id": 1}, "repositories_added": [{"id": 1, "full_name": "o/a"}]}
+    told = read("installation_repositories", added)
+    assert isinstance(told, Told)
+    assert [(news.subject, news.fact, news.hurry) for news in told.news] == [(OnRepository(1), None, True)]
+    assert isinstance(read("installation_repositories", added | {"repositories_added": []}), Ignored)
+    moved = {"action": "transferred", "installation": {"id": 2}, "repository": {"id": 1, "full_name": "p/a"}}
+    told = read("repository", moved)
+    assert isinstance(told, Told)
+    assert [(news.seen, news.hurry) for news in told.news] == [(Seen(1, "p/a", 2), True)]
+
+
 def test_our_own_bot_is_not_listened_to_where_its_id_is_known() -> None:
     body = json.dumps(labeled(sender=BOT)).encode()
     assert isinstance(intake(bot_id=13).read("issues", body, NOW), Ignored)
     assert isinstance(intake(bot_id=14).read("issues", body, NOW), Told)
 
 
-def test_a_title_with_nul_can_be_kept_by_every_database() -> None:
+def test_a_title_with_nul_is_taken_as_it_came() -> None:
+    """The ledger keeps any text, so nothing is cut from it here."""
     payload = labeled()
     payload["issue"]["title"] = "a\0b"
-    assert the_fact("issues", payload).request.issue_title == "ab"
+    assert the_fact("issues", payload).request.issue_title == "a\0b"
 
 
 PAYLOADS = [(example.event, example.payload) for example in examples() if example.event in READERS]
