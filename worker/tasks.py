@@ -193,7 +193,8 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
             pause = timedelta(seconds=5.0 ** (claim.attempts - claim.postponements))
             shop.ledger.retry(claim, shop.clock() + pause, reason, shop.clock())
         case Abandon(reason, branch) | Wait(_, reason, branch) | Retry(reason, branch=branch):
-            abandoned = shop.ledger.abandon(claim, reason, shop.clock(), branch)
+            waited = f" It was waited for {MOST_WAITS} times." if isinstance(decided, Wait) else ""
+            abandoned = shop.ledger.abandon(claim, f"{reason}{waited}", shop.clock(), branch)
             if isinstance(abandoned, Recorded):
                 shop.doorbell.ring(abandoned.rings)
                 _end_beyond_allowance(shop, claim.run)

@@ -63,7 +63,7 @@ def stall_of(state: State, debts: Sequence[Debt], last_sign: datetime, now: date
     if now - debt.owed_since <= PATIENCE:
         return None
     if debt.available_at is not None and debt.available_at > now:
-        remedy = "It is tried again by itself. `/cancel` ends the run."
+        remedy = f"It is tried again by itself, at {debt.available_at:%Y-%m-%d %H:%M} UTC. `/cancel` ends the run."
         return Stalled(at=now, key=key, code=StallCode.WAITS, reason=debt.why, remedy=remedy)
     if now - max(last_sign, debt.available_at or debt.owed_since) <= PATIENCE:
         return None

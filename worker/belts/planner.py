@@ -36,9 +36,10 @@ from worker.evidence.casefile import CaseFile, Room
 from worker.evidence.trace import RECALLED, Trace
 from worker.evidence.untrusted import fence
 from worker.model.client import Model
-from worker.model.conversation import Answer, Done, Failed, Handler, ToolGroup, answered
+from worker.model.conversation import WHOLE, Answer, Done, Failed, Handler, ToolGroup, answered
+from worker.model.meaning import declined, too_long
 from worker.model.schema import faults
-from worker.model.words import Reply, Stopped, Tool, ToolCall, UserText
+from worker.model.words import ModelOverflow, Reply, Stopped, Tool, ToolCall, UserText
 from worker.repo.ranking.store import IndexCache
 from worker.repo.snapshot import Snapshot
 from worker.repo.symbols import SymbolCache
@@ -46,6 +47,9 @@ from worker.repo.tools import ReadTools
 
 ROOM = Room()
 """What the case file takes of each prompt, however many calls were made: 58,000 characters at the most."""
+
+SHORT_ROOM = Room(notes=5_000, kept=4_000, fresh=9_000, window=6_000, rest=2_000, lines=2_000)
+"""The same, 20,000 at the most, once the prompt was longer than the model reads."""
 
 SAID_CHARACTERS = 1_500
 MOST_CALLS = 16
@@ -136,7 +140,12 @@ def draft(task: Task, desk: Desk, meter: Meter) -> Ending:
     work = _Work(task, desk, meter)
     prompt, most = desk.template.prompts.planner, desk.template.limits.reply_tokens
     while True:
-        reply = answered(desk.planner, (prompt, [work.page()], work.tools), most, meter)
+        try:
+            reply = answered(desk.planner, (prompt, [work.page()], work.tools), most, meter)
+        except ModelOverflow as full:
+            if (too_much := work.shorten(full.reason)) is not None:
+                return too_much
+            continue
         if isinstance(reply, Refused):
             return NoPlan(f"No plan was finished: {reply}", "A larger budget in the policy file may help.")
         ending = work.take(reply)
@@ -183,6 +192,7 @@ class _Work:
     task: Task
     desk: Desk
     meter: Meter
+    room: Room = ROOM
     said: str = ""
     remarks: list[str] = field(default_factory=list)
     cuts: int = 0
@@ -194,6 +204,7 @@ class _Work:
         reading = ReadTools(desk.snapshot, desk.symbols, lines=desk.template.limits.read_lines)
         self.looking = Looking(desk.template, desk.scout, desk.snapshot, reading, desk.shelf, desk.trace)
         self.looking.go_on_with(task.earlier.case or CaseFile(commit=desk.snapshot.commit))
+        self._before = self.looking.view
         parts = [card(task.request, task.read, desk.snapshot, desk.checks), *desk.lacks]
         parts.append(places(task.read, desk.snapshot, desk.index, desk.trace))
         parts.append(issue(task.request, task.read, task.wish))
@@ -213,13 +224,24 @@ class _Work:
 
     def page(self) -> UserText:
         """The one message of a turn: card, hints and issue, which stay; observations; then notes and what is left."""
-        page = self.looking.page(ROOM)
+        self._before = self.looking.view
+        page = self.looking.page(self.room)
         parts = ["# Case file", page.notes]
         if self.said:
             parts.append(f"Your last words beside your calls: {fence('your words', self.said)}")
         spent, cap = self.meter.spent, self.meter.cap
         left = f"{cap.calls - spent.calls} model calls and ${max(cap.usd - spent.usd, cap.usd * 0):.2f} are left."
         return UserText("\n\n".join([*parts, *self.remarks, left]), (self._fixed, *page.blocks))
+
+    def shorten(self, why: str) -> NoPlan | None:
+        """Once, less of the case file is shown from now on; nothing is lost, since all of it can be reopened."""
+        if self.room is SHORT_ROOM:
+            return NoPlan(why)
+        self.room = SHORT_ROOM
+        # What was new on that page was not read.
+        self.looking.view = self._before
+        self.remarks.append("Less of the case file is shown from now on; reopen what you need by its number.")
+        return None
 
     def take(self, reply: Reply) -> Ending | None:
         """What a reply leads to. A cut reply is never acted on, whatever in it still parses (case LM-01)."""
@@ -232,8 +254,15 @@ class _Work:
                 self.said = ""
                 self.remarks = [f"Your last reply was cut ({reply.because}) and thrown away. Answer much shorter."]
                 return NoPlan(_cut_words(reply)) if self.cuts >= MOST_CUTS else None
+            case Stopped.BROKEN:
+                self.cuts += 1
+                self.said, self.remarks = "", [WHOLE]
+                return NoPlan(_broken_words(reply)) if self.cuts >= MOST_CUTS else None
+            case Stopped.FULL:
+                self.said = ""
+                return self.shorten(too_long(reply.model, reply.because))
             case Stopped.REFUSED:
-                return NoPlan(f"{reply.model} refused to go on ({reply.because}).")
+                return NoPlan(declined(reply.model, reply.because))
             case _:
                 self.idle += 1
                 self.remarks = ["You called no tool. Only tool calls count."]
@@ -326,6 +355,10 @@ def _frame(task: Task, desk: Desk) -> Frame:
         history=desk.history,
         provisions=desk.provisions,
     )
+
+
+def _broken_words(reply: Reply) -> str:
+    return f"{reply.model} kept sending tool calls that cannot be read ({reply.because}), so there is no plan."
 
 
 def _cut_words(reply: Reply) -> str:

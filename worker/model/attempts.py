@@ -8,9 +8,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from app.core.budget import Quote, Spent
+from worker.model.meaning import refused
 from worker.model.words import (
     ModelError,
-    ModelMisconfigured,
     ModelRejected,
     ModelUnavailable,
     Purse,
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _LONGEST_STEP_SECONDS = 30.0
 _RETRYABLE = frozenset({408, 409, 425, 429})
-_UNCONFIGURED = frozenset({401, 402, 403, 404})
 _NEVER_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout"})
 """What the SDK's own client says where no connection was had."""
 
@@ -156,8 +155,9 @@ def _translated(error: "anthropic.APIError", model: str, attempt: Attempts) -> M
     if isinstance(error, anthropic.APIStatusError):
         said = error.api_message or "no message"
         status = error.status_code
-        if status in _UNCONFIGURED:
-            return ModelMisconfigured(_advice(status, model, said), attempt.sent, attempt.spent)
+        if (meant := refused(status, model, said)) is not None:
+            kind, reason = meant
+            return kind(reason, attempt.sent, attempt.spent)
         if not _may_pass(error) and status < 500:
             return ModelRejected(f"The model API rejected the request ({status}): {said}", attempt.sent, attempt.spent)
         what = {429: "is rate limited", 529: "is overloaded"}.get(status, f"failed with status {status}")
@@ -167,15 +167,3 @@ def _translated(error: "anthropic.APIError", model: str, attempt: Attempts) -> M
     if isinstance(error, anthropic.APIConnectionError):
         return ModelUnavailable(f"The model API is out of reach after {tries}.", attempt.sent, attempt.spent)
     return ModelRejected(f"The model API answered unreadably: {error.message}", attempt.sent, attempt.spent)
-
-
-def _advice(status: int, model: str, said: str) -> str:
-    match status:
-        case 401:
-            return f"The model API does not accept the key ({said}). Check ANTHROPIC_API_KEY."
-        case 402:
-            return f"The model account cannot pay ({said}). Check its billing."
-        case 403:
-            return f"The key may not use {model} ({said}). Check the key's permissions."
-        case _:
-            return f"The model API does not know {model} ({said}). Check the model's name and ANTHROPIC_BASE_URL."

@@ -23,6 +23,7 @@ from worker.model.words import (
     Message,
     ModelError,
     ModelMisconfigured,
+    ModelOverflow,
     ModelRejected,
     ModelUnavailable,
     Outcome,
@@ -48,6 +49,7 @@ __all__ = [
     "Model",
     "ModelError",
     "ModelMisconfigured",
+    "ModelOverflow",
     "ModelRejected",
     "ModelUnavailable",
     "Outcome",
@@ -62,12 +64,13 @@ __all__ = [
 ]
 
 _CACHED: dict[str, str] = {"type": "ephemeral"}
+_NOT_KEPT = frozenset({Stopped.CUT, Stopped.FULL, Stopped.BROKEN})
 _STOPS: Mapping[str, Stopped] = {
     "end_turn": Stopped.END,
     "stop_sequence": Stopped.END,
     "tool_use": Stopped.TOOL_USE,
     "max_tokens": Stopped.CUT,
-    "model_context_window_exceeded": Stopped.CUT,
+    "model_context_window_exceeded": Stopped.FULL,
     "refusal": Stopped.REFUSED,
     "pause_turn": Stopped.PAUSED,
 }
@@ -266,11 +269,11 @@ def _reply(raw: object, name: str, attempt: Attempts) -> Reply:
         stopped = Stopped.TOOL_USE
         # The SDK hands over whatever came; the types promise more than it checks.
         if not all(isinstance(cast(object, block.input), dict) and block.id and block.name for block in asked):
-            stopped, because = Stopped.CUT, "malformed tool input"
+            stopped, because = Stopped.BROKEN, "malformed tool input"
     elif stopped is Stopped.TOOL_USE:
         stopped = Stopped.END
-    # A cut reply is never given back, so what it held is not kept.
-    content = () if stopped is Stopped.CUT else tuple(sendable(block.to_dict(mode="json")) for block in raw.content)
+    # What is never given back is not kept.
+    content = () if stopped in _NOT_KEPT else tuple(sendable(block.to_dict(mode="json")) for block in raw.content)
     details = raw.stop_details
     if stopped is Stopped.REFUSED and details is not None:
         because = ": ".join(str(part) for part in (because, details.category, details.explanation) if part)

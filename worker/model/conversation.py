@@ -8,11 +8,13 @@ from typing import Any, Generic, Protocol, TypeVar
 from app.core.budget import Meter
 from app.core.verdict import Refused
 from worker.model.client import Model
+from worker.model.meaning import declined, too_long
 from worker.model.schema import faults
 from worker.model.words import (
     AssistantTurn,
     Message,
     ModelError,
+    ModelOverflow,
     Outcome,
     Reply,
     Stopped,
@@ -28,6 +30,10 @@ T = TypeVar("T")
 SHORTER = (
     "Your last reply was cut ({because}) and thrown away; nothing in it was done. "
     "Answer again, much shorter: one tool call, with less text in it."
+)
+WHOLE = (
+    "A tool call in your last reply had an input that was not whole JSON; the reply was thrown away and nothing in it "
+    "was done. Make the call again."
 )
 LAST = "\n\n[One reply is left to you: end the work with it.]"
 NUDGE = "You ended without a tool call. Nothing happens unless you call a tool: {tools}."
@@ -51,9 +57,9 @@ class Limits:
 
     `max_tokens` limits each reply, thinking included; `replies` the whole conversation. Once its calls together have
     read and written `tokens`, where that is not 0, there is one more reply; that the last reply is the last is said
-    before it. The other three count replies in a row: cut at their limit, without a call, and with nothing but unknown
-    or invalid calls. At that many cuts, or one more than that many idle or mistaken replies, the conversation is given
-    up. `beyond` hears the name of each tool that is asked for and not offered.
+    before it. The other three count replies in a row: cut at their limit or broken, without a call, and with nothing
+    but unknown or invalid calls. At that many cuts, or one more than that many idle or mistaken replies, the
+    conversation is given up. `beyond` hears the name of each tool that is asked for and not offered.
     """
 
     max_tokens: int = 16_000
@@ -110,6 +116,7 @@ class Cause(StrEnum):
 
     BUDGET = "budget"
     CUT = "cut"
+    FULL = "full"
     IDLE = "idle"
     MISTAKES = "mistakes"
     REFUSED = "refused"
@@ -153,12 +160,16 @@ def converse(
     """Runs until a handler is `Done`, a limit is reached, or the model refuses.
 
     Handlers only ever see whole calls of tools in `tools`, valid against their schemas. Every billed reply is charged,
-    also one that cannot be used. A `ModelError` passes through after what it may have cost was charged.
+    also one that cannot be used. What grew longer than the model reads ends it too: asked again it would be longer
+    still. Any other `ModelError` passes through after what it may have cost was charged.
     """
     talk = _Talk(opening, tools, limits)
     left, tokens = limits.replies, 0
     while left:
-        reply = answered(model, (opening.system, talk.messages, talk.tools), limits.max_tokens, meter)
+        try:
+            reply = answered(model, (opening.system, talk.messages, talk.tools), limits.max_tokens, meter)
+        except ModelOverflow as full:
+            return GaveUp(full.reason, Cause.FULL)
         if isinstance(reply, Refused):
             return GaveUp(str(reply), Cause.BUDGET)
         tokens += reply.spent.input_tokens + reply.spent.cached_tokens + reply.spent.output_tokens
@@ -168,10 +179,14 @@ def converse(
                 end = talk.answer(reply, LAST if left == 1 else "")
             case Stopped.CUT:
                 end = talk.ask_for_less(reply)
+            case Stopped.BROKEN:
+                end = talk.ask_once_more(reply)
+            case Stopped.FULL:
+                end = GaveUp(too_long(reply.model, reply.because), Cause.FULL)
             case Stopped.END | Stopped.PAUSED:
                 end = talk.nudge(reply)
             case Stopped.REFUSED:
-                end = GaveUp(f"{reply.model} refused to go on ({reply.because}).", Cause.REFUSED)
+                end = GaveUp(declined(reply.model, reply.because), Cause.REFUSED)
         if end is not None:
             return end
     most = f"{limits.tokens:,} tokens" if 0 < limits.tokens <= tokens else f"{limits.replies} replies"
@@ -224,6 +239,14 @@ class _Talk(Generic[T]):
                 Cause.CUT,
             )
         self.messages.append(UserText(SHORTER.format(because=reply.because)))
+        return None
+
+    def ask_once_more(self, reply: Reply) -> GaveUp | None:
+        """A reply with a broken call is forgotten as a cut one is, and counts as one."""
+        self._cuts += 1
+        if self._cuts >= self._limits.cuts:
+            return GaveUp(f"{reply.model} kept sending tool calls that cannot be read ({reply.because}).", Cause.CUT)
+        self.messages.append(UserText(WHOLE))
         return None
 
     def nudge(self, reply: Reply) -> GaveUp | None:

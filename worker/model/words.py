@@ -77,11 +77,17 @@ class ToolResult:
 
 
 class Stopped(StrEnum):
-    """Why a reply ended. Only TOOL_USE replies carry calls."""
+    """Why a reply ended. Only TOOL_USE replies carry calls.
+
+    CUT is at its own limit, FULL where prompt and reply are all that the model reads at once, BROKEN has a call whose
+    input is not whole.
+    """
 
     END = "end"
     TOOL_USE = "tool_use"
     CUT = "cut"
+    FULL = "full"
+    BROKEN = "broken"
     REFUSED = "refused"
     PAUSED = "paused"
 
@@ -90,11 +96,11 @@ class Stopped(StrEnum):
 class Reply:
     """One billed reply.
 
-    `calls` is empty unless `stopped` is TOOL_USE: a reply that was cut at its limit, or whose tool input was not an
-    object, is CUT and carries no call that anybody could act on (case LM-01). `because` names the vendor's reason.
+    `calls` is empty unless `stopped` is TOOL_USE: a reply that was cut, or whose tool input was not an object,
+    carries no call that anybody could act on (case LM-01). `because` names the vendor's reason.
     `spent` counts this call and any earlier attempt that may have been billed; `seconds` runs from the first attempt
-    to the reply, waits included; `attempts` counts requests sent. `content` is the raw
-    reply, kept for replay; empty when CUT. `question` is the digest of what it answers; empty where nothing came.
+    to the reply, waits included; `attempts` counts requests sent. `content` is the raw reply, kept for replay; empty
+    when it was cut or broken. `question` is the digest of what it answers; empty where nothing came.
     """
 
     text: str
@@ -241,6 +247,10 @@ class ModelUnavailable(ModelError):
 
 class ModelMisconfigured(ModelError):
     """The key, the address or the model's name is wrong. The reason says what to do; trying again does not help."""
+
+
+class ModelOverflow(ModelError):
+    """The prompt, or the prompt with its reply, is longer than the model reads. A shorter one may be answered."""
 
 
 class ModelRejected(ModelError):

@@ -14,7 +14,7 @@ import pytest
 from app.core.belts import Belt
 from app.core.budget import Spent
 from worker.evidence.trace import CalledOff, Trace
-from worker.model.client import Access, Model, ModelMisconfigured, ModelRejected, ModelUnavailable
+from worker.model.client import Access, Model, ModelMisconfigured, ModelOverflow, ModelRejected, ModelUnavailable
 from worker.model.line import Towards, line_towards
 from worker.model.words import AssistantTurn, Outcome, Stopped, Terms, Tool, ToolResult, ToolResults, UserText
 
@@ -59,10 +59,10 @@ def test_a_reply_over_its_token_limit_is_cut_by_the_api_itself(serve, model_at):
 
 
 @pytest.mark.parametrize("broken", ['{"steps": ["on', [], None, 7])
-def test_malformed_tool_input_is_a_cut_and_never_a_call(serve, model_at, broken):
+def test_malformed_tool_input_is_never_a_call(serve, model_at, broken):
     api = serve({"malformed": {"name": "submit_plan", "input": broken}})
     reply = model_at(api).ask("prompt", HELLO, [PLAN], 500)
-    assert (reply.stopped, reply.calls, reply.because) == (Stopped.CUT, (), "malformed tool input")
+    assert (reply.stopped, reply.calls, reply.because) == (Stopped.BROKEN, (), "malformed tool input")
 
 
 def test_half_a_character_in_a_reply_can_be_sent_back_and_kept(serve, model_at):
@@ -204,6 +204,33 @@ def test_a_rejected_request_is_not_tried_again(serve, model_at):
     with pytest.raises(ModelRejected, match="400"):
         model_at(api).ask("prompt", HELLO, [PLAN], 500)
     assert len(api.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("turn", "kind"),
+    [
+        ({"error": 400, "message": "prompt is too long: 210000 tokens > 200000 maximum"}, ModelOverflow),
+        ({"error": 413, "message": "Request exceeds the maximum size"}, ModelOverflow),
+        ({"error": 400, "message": "Your credit balance is too low to access the API."}, ModelMisconfigured),
+    ],
+)
+def test_what_would_be_refused_again_is_asked_once_and_costs_nothing(serve, turn, kind):
+    api, settled = serve({**turn, "repeat": 9}), []
+
+    class Purse:
+        def hold(self, usd):
+            return settled.append
+
+    model = Model(Access("sk-test", api.url), "claude-opus-5-5", terms=Terms(purse=Purse()))
+    with pytest.raises(kind, match=r"/re(try|fresh)") as caught:
+        model.ask("prompt", HELLO, [PLAN], 500)
+    assert (len(api.requests), caught.value.spent, settled) == (1, Spent(), [Decimal(0)])
+
+
+def test_a_reply_that_fills_what_the_model_reads_is_billed_and_carries_no_call(serve, model_at):
+    full = {"cut": {**GOOD["calls"][0], "stop": "model_context_window_exceeded"}}
+    reply = model_at(serve(full)).ask("prompt", HELLO, [PLAN], 500)
+    assert (reply.stopped, reply.calls, reply.content, reply.spent.calls) == (Stopped.FULL, (), (), 1)
 
 
 def test_an_answer_that_is_no_message_points_at_the_address(serve, model_at):

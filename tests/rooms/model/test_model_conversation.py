@@ -9,7 +9,18 @@ from hypothesis import strategies as st
 from app.core.budget import Cap, Meter
 from infra.scripted_model.server import ScriptedModel
 from worker.model.client import Access, Model, ModelUnavailable, Tool
-from worker.model.conversation import Answer, Cause, Done, Failed, Finished, GaveUp, Limits, Opening, converse
+from worker.model.conversation import (
+    WHOLE,
+    Answer,
+    Cause,
+    Done,
+    Failed,
+    Finished,
+    GaveUp,
+    Limits,
+    Opening,
+    converse,
+)
 
 PATH = {
     "type": "object",
@@ -29,6 +40,9 @@ DONE = {"calls": [{"name": "step_done", "input": {"note": "changed"}}], "after_f
 WRONG = {"calls": [{"name": "read_file", "input": {"path": 7}}], "after_failure": True}
 UNKNOWN = {"calls": [{"name": "run_shell", "input": {"path": "a.py"}}], "after_failure": True}
 CUT = {"cut": {"name": "step_done", "input": {}}, "after_failure": True}
+BROKEN = {"malformed": {"name": "step_done", "input": '{"note": "ch'}, "after_failure": True}
+FULL = {"cut": {"name": "step_done", "input": {}, "stop": "model_context_window_exceeded"}}
+TOO_LONG = {"error": 400, "message": "input length and `max_tokens` exceed context limit: 190000 + 16000 > 200000"}
 IDLE = {"text": "I am done, I think.", "after_failure": True}
 OPENING = Opening("You are the executor.", "Step 1 of 1\nChange a.py.")
 SHORT = Limits(max_tokens=500)
@@ -94,6 +108,23 @@ def test_two_cuts_in_a_row_end_it_and_name_the_cause(talk):
     assert "cut 2 times" in end.reason
     assert "500 tokens" in end.reason
     assert (desk.asked, meter.spent.calls) == ([], 2)
+
+
+def test_a_broken_call_is_asked_for_again_whole_and_then_given_up(talk):
+    end, desk, meter, api = talk(BROKEN, DONE)
+    assert isinstance(end, Finished) and meter.spent.calls == 2
+    assert WHOLE in str(api.requests[1]["body"]["messages"][-1]) and "shorter" not in str(api.requests[1]["body"])
+    end, desk, meter, _ = talk(BROKEN, BROKEN, DONE)
+    assert isinstance(end, GaveUp) and "calls that cannot be read" in end.reason
+    assert (desk.asked, meter.spent.calls) == ([], 2)
+
+
+@pytest.mark.parametrize(("turn", "billed"), [(FULL, 2), (TOO_LONG, 1)])
+def test_what_grew_longer_than_the_model_reads_ends_it_at_once_with_advice(talk, turn, billed):
+    end, desk, meter, api = talk(READ, turn, DONE)
+    assert isinstance(end, GaveUp) and end.cause is Cause.FULL
+    assert "more to read than claude-opus-5-5 reads" in end.reason and "`models` in the policy file" in end.reason
+    assert (len(desk.asked), meter.spent.calls, len(api.requests)) == (1, billed, 2)
 
 
 def test_cuts_that_are_not_in_a_row_do_not_end_it(talk):
