@@ -16,6 +16,8 @@ from app.upkeep import add_upkeep
 ACTING = ("up", "setup", "doctor", "worker", "mint", "beat", "egress", "distill", "rank")
 """Commands that `worker.main` answers."""
 
+SCHEMAS = ("plan", "policy", "bounds")
+
 
 def main(words: Sequence[str] | None = None) -> int:
     """The exit code: 0 done, 1 not found, 2 refused with one sentence."""
@@ -76,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         commands.add_parser(name, help=words, add_help=False)
     schema = commands.add_parser("schema", help="the JSON Schema of a plan, of a policy or of an operator's bounds")
-    schema.add_argument("of", nargs="?", choices=("plan", "policy", "bounds"), default="plan")
+    schema.add_argument("of", nargs="?", choices=SCHEMAS, default="plan")
     schema.set_defaults(do=_schema)
     migrate = commands.add_parser("migrate", help="bring the ledger to this version")
     migrate.set_defaults(do=_migrate)
@@ -99,6 +101,12 @@ def _out(line: str) -> None:
 
 
 def _schema(asked: argparse.Namespace) -> int:
+    _out(schema_text(asked.of))
+    return 0
+
+
+def schema_text(of: str) -> str:
+    """The JSON Schema (draft 2020-12) of a `plan`, a `policy` or an operator's `bounds`, as it is printed."""
     from pydantic import BaseModel
 
     from app.core.bounds import BOUNDS_SCHEMA, Bounds
@@ -107,10 +115,9 @@ def _schema(asked: argparse.Namespace) -> int:
 
     named: dict[str, tuple[str, type[BaseModel]]]
     named = {"plan": (PLAN_SCHEMA, Plan), "policy": (POLICY_SCHEMA, Policy), "bounds": (BOUNDS_SCHEMA, Bounds)}
-    name, model = named[asked.of]
+    name, model = named[of]
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": name}
-    _out(json.dumps(schema | model.model_json_schema(by_alias=True), indent=2))
-    return 0
+    return json.dumps(schema | model.model_json_schema(by_alias=True), indent=2)
 
 
 def _migrate(asked: argparse.Namespace) -> int:

@@ -24,16 +24,22 @@ class Most(_Section):
     """The most that one run may cost; what is left open is as much as any policy can say."""
 
     usd: Annotated[Decimal, Field(gt=0, le=1_000)] = Decimal(1_000)
+    """US dollars that models cost."""
     calls: Annotated[int, Field(ge=1, le=2_000)] = 2_000
+    """Calls of models."""
     minutes: Annotated[int, Field(ge=1, le=600)] = 600
+    """Minutes of work."""
     files: Annotated[int, Field(ge=1, le=500)] = 500
+    """Files that are changed."""
     lines: Annotated[int, Field(ge=1, le=50_000)] = 50_000
+    """Lines that are changed."""
 
 
 class Bounds(_Section):
     """What repositories may say. No file means these defaults; an unknown key is refused."""
 
     version: Literal[1] = 1
+    """The format."""
     least_label_role: Literal["triage", "write", "maintain", "admin"] = "triage"
     """The lowest role that a repository may let set the label."""
     least_approve_role: Literal["write", "maintain", "admin"] = "write"

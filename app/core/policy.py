@@ -147,10 +147,15 @@ class Spending(_Section):
     """The most that one run may cost."""
 
     usd: Annotated[Decimal, Field(gt=0, le=1_000)] = Decimal(10)
+    """US dollars that models cost."""
     calls: Annotated[int, Field(ge=1, le=2_000)] = 200
+    """Calls of models."""
     minutes: Annotated[int, Field(ge=1, le=600)] = 60
+    """Minutes of work."""
     files: Annotated[int, Field(ge=1, le=500)] = 40
+    """Files that are changed."""
     lines: Annotated[int, Field(ge=1, le=50_000)] = 2_000
+    """Lines that are changed."""
 
 
 class OwnCheck(_Section):
@@ -167,9 +172,13 @@ class Models(_Section):
     list."""
 
     planner: ModelName | None = None
+    """Who plans."""
     scout: ModelName | None = None
+    """Who runs the planner's errands."""
     executor: ModelName | None = None
+    """Who carries steps out."""
     reviewer: ModelName | None = None
+    """Who reviews what was made."""
 
 
 class FollowingUp(_Section):
@@ -187,6 +196,7 @@ class Policy(_Section):
     """A repository's rules. No file means these defaults; an unknown key is refused."""
 
     version: Literal[1] = 1
+    """The format."""
     templates: Annotated[dict[str, TemplateWord], Field(max_length=100)] = Field(
         default_factory=lambda: {"": "bugfix"} | {name: name for name in BUILT_IN}
     )
