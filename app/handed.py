@@ -18,7 +18,7 @@ FROM_FILES = (
 )
 """What may also be given as a file's path, in a variable of this name with `_FILE` behind it."""
 
-MAY_BE_EMPTY = ("GITHUB_CLIENT_SECRET",)
+MAY_BE_EMPTY = ("GITHUB_CLIENT_SECRET", "GITHUB_WEBHOOK_SECRET_OLD")
 """Settings that an installation may do without: their file is mounted all the same, and when empty sets nothing."""
 
 

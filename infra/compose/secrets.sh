@@ -25,13 +25,18 @@ for belt in planner executor publisher; do
     put $belt COUNTERSIGN_MINT_CREDENTIAL "$(made)"
     put mint "COUNTERSIGN_MINT_CREDENTIAL_$(echo $belt | tr a-z A-Z)" "$(cat secrets/$belt/COUNTERSIGN_MINT_CREDENTIAL)"
 done
-# Without a client secret in it nobody signs in to the pages, and everything else works.
-[ -e secrets/web/GITHUB_CLIENT_SECRET ] || : >secrets/web/GITHUB_CLIENT_SECRET
+# Without a client secret in it nobody signs in to the pages, and everything else works; the old webhook secret is there
+# while it is replaced.
+for name in GITHUB_CLIENT_SECRET GITHUB_WEBHOOK_SECRET_OLD; do
+    [ -e secrets/web/$name ] || : >secrets/web/$name
+done
 # Compose hands files on with their owner and mode. The folder keeps them from others on this machine.
 chmod 700 secrets
 find secrets -mindepth 1 -type d -exec chmod 755 {} +
 find secrets -type f -exec chmod 444 {} +
-[ -s secrets/web/GITHUB_CLIENT_SECRET ] || chmod 644 secrets/web/GITHUB_CLIENT_SECRET
+for name in GITHUB_CLIENT_SECRET GITHUB_WEBHOOK_SECRET_OLD; do
+    [ -s secrets/web/$name ] || chmod 644 secrets/web/$name
+done
 
 missing=
 for file in web/GITHUB_WEBHOOK_SECRET mint/GITHUB_PRIVATE_KEY planner/ANTHROPIC_API_KEY executor/ANTHROPIC_API_KEY; do

@@ -82,7 +82,7 @@ def _egress(process: str) -> Part:
 WEB = Part(
     "web",
     ("web",),
-    secrets=(_LEDGER, _BELLS, "GITHUB_WEBHOOK_SECRET", "GITHUB_CLIENT_SECRET"),
+    secrets=(_LEDGER, _BELLS, "GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "GITHUB_CLIENT_SECRET"),
     asked=("COUNTERSIGN_LABEL", "COUNTERSIGN_BOT_ID", *_GITHUB, *_SIGN_IN, "COUNTERSIGN_URL"),
     fixed={"HOST": "0.0.0.0", "PORT": str(WEB_PORT), "COUNTERSIGN_DATA_DIR": "/data", **_way("web")},
     memory_mib=384,

@@ -209,7 +209,8 @@ def _product(stage: Stage, trusted: Path) -> None:
     credentials = {belt: secrets.token_hex(16) for belt in ("planner", "executor", "publisher")}
     held = {
         "DATABASE_URL": url, "CELERY_BROKER_URL": f"redis://:{word}@redis:6379/0", "ANTHROPIC_API_KEY": "a key",
-        "GITHUB_WEBHOOK_SECRET": HOOK_SECRET, "GITHUB_CLIENT_SECRET": "a client's secret",
+        "GITHUB_WEBHOOK_SECRET": HOOK_SECRET, "GITHUB_WEBHOOK_SECRET_OLD": "",
+        "GITHUB_CLIENT_SECRET": "a client's secret",
         "GITHUB_PRIVATE_KEY": (stage.folder / "key.pem").read_text(),
         **{f"COUNTERSIGN_MINT_CREDENTIAL_{belt.upper()}": value for belt, value in credentials.items()},
     }  # fmt: skip
