@@ -8,7 +8,7 @@ from app.cli import SCHEMAS, schema_text
 from infra.docs import keys, settings
 
 HERE = Path(__file__).parent
-PAGES = ("configuration.md",)
+PAGES = ("configuration.md", "runbook.md", "threat-model.md")
 TABLES: Mapping[str, Callable[[], str]] = {
     "settings": settings.page,
     "policy": keys.policy_table,

@@ -100,7 +100,7 @@ def _leaves(model: type[BaseModel]) -> Iterator[tuple[str, Json, Any]]:
         section = _section(part, schema)
         if section is None:
             yield key, part, usual[key]
-            below_names = next(iter(part.get("patternProperties", {}).values()), {})
+            below_names: Json = next(iter(part.get("patternProperties", {}).values()), {})
             named = _section(below_names, schema) or {"properties": {}}
             yield from ((f"{key}.NAME.{name}", one, one.get("default")) for name, one in named["properties"].items())
             continue
