@@ -109,14 +109,13 @@ class Mint:
         if isinstance(ruling, Refused):
             return self._denied(place, ruling)
         place = self._today(place)
-        self._purse.end_where(lambda one: one.effect_id == asked.effect_id)
-        if (limited := self._limited(place)) is not None:
+        if (limited := self._still_alive(place, _of(asked)) or self._limited(place)) is not None:
             return limited
         try:
             voided = self._voided(place, ruling.grant) if ruling.grant else None
             if voided is not None:
                 return self._denied(place, voided).model_copy(update={"voided": True})
-            return self._hand_out(place, ruling.reach)
+            return self._still_alive(place, _of(asked)) or self._hand_out(place, ruling.reach)
         except GitHubError as error:
             return self._trouble(place, error)
 
@@ -137,7 +136,9 @@ class Mint:
             return self._denied(place, Refused("No run is open in these repositories of that installation."))
         if (limited := self._limited(place)) is not None:
             return limited
-        self._purse.end_where(lambda one: (one.effect_id, one.caller) == (None, caller) and _meet(one, place))
+        ours = self._still_alive(place, lambda one: (one.effect_id, one.caller) == (None, caller) and _meet(one, place))
+        if ours is not None:
+            return ours
         try:
             return self._hand_out(place, reach)
         except GitHubError as error:
@@ -256,6 +257,15 @@ class Mint:
             self._bot_user_id = self._identity.identity(token).bot_user_id
         return self._bot_user_id
 
+    def _still_alive(self, place: Place, before: Callable[[Place], bool]) -> Denied | None:
+        """The tokens that were cut before are ended. Where one lives on, no other is cut beside it."""
+        seconds = self._purse.end_where(before)
+        if seconds is None:
+            return None
+        reason = "GitHub does not revoke the token that was cut for this before, and there is one at a time."
+        remedy = "It goes on when that one is revoked or has run out, within an hour."
+        return self._denied(place, Refused(reason, remedy)).model_copy(update={"retry_after": seconds})
+
     def _limited(self, place: Place) -> Denied | None:
         """While a limit of the installation is met nothing could be done with a token, and none is asked for."""
         left = SharedLimit(self._ledger, place.installation_id, self._clock).left()
@@ -286,6 +296,11 @@ class Mint:
         if isinstance(error, RateLimited):
             later = error.retry_after
         return denied.model_copy(update={"retry_after": later, "gone": _is_gone(place, error)})
+
+
+def _of(asked: Cut) -> Callable[[Place], bool]:
+    """Whether a token is for the same effect."""
+    return lambda one: one.effect_id == asked.effect_id
 
 
 def _owed(row: EffectView | None) -> OwedRow | None:

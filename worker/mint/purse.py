@@ -20,6 +20,9 @@ from worker.github.errors import GitHubError, RateLimited
 LONGEST_LIFE = timedelta(hours=1)
 """How long GitHub lets a token live (github-facts 52)."""
 
+AGAIN = timedelta(seconds=20)
+"""In that time `tidy` has tried to revoke it a few times more, where no limit of GitHub's is met."""
+
 ALARMING_TRIES = 3
 """After so many failed revocations the log says it as an error, for somebody to look."""
 
@@ -59,6 +62,10 @@ class Living:
     tries: int = 0
     not_before: datetime | None = None
     """When the limit of GitHub's is over that its revocation met."""
+
+    def again(self, now: datetime) -> datetime:
+        """When it is worth asking whether it still lives: after `tidy` has tried again, or when it has run out."""
+        return min(max(self.not_before or now, now + AGAIN), self.token.expires_at)
 
 
 class PurseClosed(Exception):
@@ -138,12 +145,18 @@ class Purse:
         with self._lock:
             self._living.pop(mint_id, None)
 
-    def end_where(self, over: Callable[[Place], bool]) -> None:
-        """Every token whose place is over is ended."""
+    def end_where(self, over: Callable[[Place], bool]) -> float | None:
+        """Every token whose place is over is ended. Where GitHub did not revoke one, and it has not run out by itself:
+        the seconds after which that may be so."""
         with self._lock:
             chosen = [mint_id for mint_id, one in self._living.items() if over(one.place)]
         for mint_id in chosen:
             self.end(mint_id)
+        now = self._clock()
+        with self._lock:
+            left = [self._living[mint_id] for mint_id in chosen if mint_id in self._living]
+        alive = [one for one in left if one.token.expires_at > now]
+        return max(((one.again(now) - now).total_seconds() for one in alive), default=None)
 
     def look_back(self) -> None:
         """The log names the tokens in the ledger that live, or may live, and are not in here."""

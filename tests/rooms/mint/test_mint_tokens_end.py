@@ -12,7 +12,9 @@ from tests.fakes.household import app_key
 from tests.rooms.mint.conftest import CONNECTIONS
 from worker.mint.caller import MintDenied
 from worker.mint.mint import Mint, Site
+from worker.mint.purse import AGAIN
 from worker.mint.wire import Denied, Done, Release, Token, Watch
+from worker.outcomes import Wait, outcome_of
 
 
 def test_tidying_ends_the_tokens_of_settled_effects_and_of_lost_leases_and_no_other(desk):
@@ -127,6 +129,55 @@ def test_a_mint_that_begins_names_the_tokens_that_a_killed_one_left_alive(desk, 
     Mint(desk.ledger, desk.identity, Site(desk.twin.url, CONNECTIONS), desk.now).look_back()
     assert caplog.records[-1].levelno == logging.ERROR
     assert f"token ({token.mint_id}, draft_plan of" in caplog.text and "earlier mint" in caplog.text
+
+
+def test_no_token_is_cut_beside_one_of_the_same_effect_that_github_does_not_revoke(desk):
+    claim = desk.claim(desk.label(), EffectKind.DRAFT_PLAN, seconds=2_000)
+    first = desk.cut(claim)
+    desk.control.fault("DELETE /installation/token", status=503, times=2)
+    denied = desk.ask(claim)
+    assert isinstance(denied, Denied) and "does not revoke" in denied.reason
+    # It comes again: that is no attempt that failed.
+    assert isinstance(outcome_of(MintDenied(denied)), Wait) and denied.retry_after == AGAIN.total_seconds()
+    assert len(desk.tokens()) == len(desk.living()) == 1
+    desk.mint.tidy()
+    second = desk.cut(claim)
+    assert first.value != second.value and len(desk.living()) == 1
+
+
+def test_who_waits_for_a_token_to_be_revoked_waits_no_longer_than_it_lives(desk):
+    desk.control.set_tokens(seconds=9)
+    claim = desk.claim(desk.label(), EffectKind.DRAFT_PLAN)
+    desk.cut(claim)
+    desk.control.fault("DELETE /installation/token", status=503, times=2)
+    denied = desk.ask(claim)
+    assert isinstance(denied, Denied) and denied.retry_after is not None and denied.retry_after <= 9
+    desk.control.set_clock(9)
+    desk.ahead = timedelta(seconds=9)
+    assert isinstance(desk.ask(claim), Token)
+
+
+def test_what_was_asked_again_is_given_back_before_a_write_token_is_cut(desk):
+    run = desk.label()
+    desk.propose(run)
+    desk.approve(run)
+    claim = desk.claim(run, EffectKind.EXECUTE)
+    desk.control.fault("DELETE /installation/token", status=503, times=2)
+    denied = desk.ask(claim)
+    assert isinstance(denied, Denied) and denied.retry_after is not None
+    assert [one.purpose for one in desk.ledger.live_mints(desk.now())] == ["ask_again"]
+    desk.mint.tidy()
+    assert isinstance(desk.ask(claim), Token) and len(desk.living()) == 1
+
+
+def test_no_token_for_watching_is_cut_beside_one_that_is_not_revoked(desk):
+    desk.propose(desk.label())
+    asked = Watch(installation_id=desk.installation_id, repository_ids=(desk.repository_id,))
+    caller = desk.caller(Belt.PUBLISHER)
+    assert isinstance(desk.mint.watch(caller, asked), Token)
+    desk.control.fault("DELETE /installation/token", status=503)
+    assert isinstance(desk.mint.watch(caller, asked), Denied) and len(desk.living()) == 1
+    assert isinstance(desk.mint.watch(caller, asked), Token) and len(desk.living()) == 1
 
 
 def test_a_token_that_aged_out_is_replaced_by_one_new_one(desk):
