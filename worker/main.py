@@ -129,7 +129,8 @@ def run_belt(belt: Belt) -> int:
     celery = make_celery(settings.queue)
     ending = Ending(writes_outside=belt is Belt.PUBLISHER)
     export = _export(settings)
-    shop = Shop(settings, ledger, Doorbell(celery), _mint(settings.mint, belt), ending=ending, export=export)
+    mint = _mint(settings.mint, belt)
+    shop = Shop(settings, ledger, Doorbell(celery), mint, ledger.clock, ending=ending, export=export)
     clear_left(time.time())
     watch = Watch(shop) if belt is Belt.PUBLISHER else None
     rereading = Rereading(shop, watch) if watch is not None else None
@@ -197,13 +198,13 @@ def run_mint() -> int:
     connections = ConnectionSettings(write_gap_seconds=0.0)
     github = settings.github
     with AppIdentity(github.api_url, settings.app_id, key, settings=connections) as identity:
-        server = MintServer(Mint(ledger, identity, Site(github.api_url, connections, settings.bounds)))
+        server = MintServer(Mint(ledger, identity, Site(github.api_url, connections, settings.bounds), ledger.clock))
         _on_stop(server.stop)
         _begin_to_answer(server, settings)
         over = threading.Event()
-        catching_up = CatchingUp(ledger, identity, github.api_url)
+        catching_up = CatchingUp(ledger, identity, github.api_url, ledger.clock)
         if settings.pull is not None:
-            catching_up = Pulling(ledger, identity, github.api_url).to(Receiver(*settings.pull))
+            catching_up = Pulling(ledger, identity, github.api_url, ledger.clock).to(Receiver(*settings.pull))
         looking = threading.Thread(target=catching_up.go_on, args=(over,), name="catching up", daemon=True)
         looking.start()
         server.run_until_stopped()

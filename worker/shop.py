@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -46,11 +46,6 @@ Done = tuple[Sequence[Fact], str]
 """What a duty leads to: facts, and a few words for the ledger."""
 
 
-def now() -> datetime:
-    """The time, aware and in UTC."""
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
     """An open line to GitHub for one effect. The token stays in here."""
@@ -69,8 +64,8 @@ class Shop:
     ledger: Ledger
     doorbell: Doorbell
     mint: MintCaller
-    clock: Callable[[], datetime] = now
-    """The time by which claims, facts and deadlines go."""
+    clock: Callable[[], datetime]
+    """The time by which claims, facts and deadlines go: the ledger's, the same on every machine."""
     ending: Ending = field(default_factory=Ending)
     export: "Export | None" = None
     """The way to a collector, where the operator has one."""

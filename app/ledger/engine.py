@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, Table, create_engine, event, exc
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 
+from app.ledger.clock import Clock
 from app.ledger.errors import LedgerCorrupt, LedgerForbids, LedgerNewer, LedgerUnreachable, RunLeftAside
 
 TRIES = 3
@@ -27,6 +28,9 @@ ANSWER_SECONDS = 15.0
 
 POOL = 5
 POOL_OVERFLOW = 10
+
+RECYCLE_SECONDS = 300
+"""No connection is used for longer, so that the server's clock is read anew: it may have been set."""
 
 # Serialisation failure, deadlock, lock not available: PostgreSQL asks for the transaction again.
 _AGAIN = {"40001": "a serialisation conflict", "40P01": "a deadlock", "55P03": "a lock that was not had"}
@@ -52,6 +56,9 @@ class Database:
         """`answer_seconds` is None for what takes long by its nature, such as a migration: it waits without end."""
         self.engine = _engine_for(_plain(url), lock_seconds, answer_seconds)
         self.is_sqlite = self.engine.dialect.name == "sqlite"
+        self.clock = Clock()
+        if not self.is_sqlite:
+            event.listen(self.engine, "connect", self.clock.read)
         self.tried_again: Counter[str] = Counter()
         self.left_aside: set[tuple[str, type[RunLeftAside]]] = set()
         # BEGIN IMMEDIATE takes the one write lock at once: a reader that turns writer can fail without waiting.
@@ -163,7 +170,7 @@ def _engine_for(url: URL, lock_seconds: float, answer_seconds: float | None) -> 
             # Of several hosts in the URL, the one that can be written to: after a failover it is another one.
             "target_session_attrs": "read-write",
         }
-        engine = create_engine(url, connect_args=asked, pool_pre_ping=True, **sizes)
+        engine = create_engine(url, connect_args=asked, pool_pre_ping=True, pool_recycle=RECYCLE_SECONDS, **sizes)
         event.listen(engine, "do_connect", patient(answer_seconds))
     event.listen(engine, "connect", _remember_process)
     event.listen(engine, "checkout", _refuse_inherited)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from datetime import datetime
 
 from app.ledger.audit import Audit
 from app.ledger.claims import Claims
@@ -47,6 +48,10 @@ class Ledger(
     def tried_again(self) -> Mapping[str, int]:
         """How often this process began a transaction again, by the reason."""
         return self._database.tried_again
+
+    def clock(self) -> datetime:
+        """The time by which everybody who shares this ledger goes (`app.ledger.clock`)."""
+        return self._database.clock.now()
 
     def close(self) -> None:
         """Gives the database's connections back."""

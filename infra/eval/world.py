@@ -189,7 +189,8 @@ class World:
         connections = ConnectionSettings(write_gap_seconds=0.0)
         identity = AppIdentity(self._twin.url, str(self._twin.app.id), _key()[0], time.time, connections)
         identity.__enter__()
-        mint = Mint(self.ledger, identity, Site(self._twin.url, connections, bounds_settings(self._env)), now)
+        site = Site(self._twin.url, connections, bounds_settings(self._env))
+        mint = Mint(self.ledger, identity, site, self.ledger.clock)
         server = MintServer(mint)
         lines, theirs = socket.socketpair()
         server.take_lines(theirs.detach())
@@ -215,7 +216,7 @@ class World:
                 ours.shutdown(socket.SHUT_RDWR)
 
         self._ending.append(hang_up)
-        return Shop(settings, self.ledger, Doorbell(make_celery(settings.queue)), MintCaller(ours))
+        return Shop(settings, self.ledger, Doorbell(make_celery(settings.queue)), MintCaller(ours), self.ledger.clock)
 
     @property
     def executor(self) -> Shop:
@@ -263,7 +264,7 @@ class World:
                 return ""
             held = self._held()
             due = [at for one in debts for at in (one.available_at, one.lease_until) if at is not None]
-            waits = (min(due) - now()).total_seconds() if due else 0.1
+            waits = (min(due) - self.ledger.clock()).total_seconds() if due else 0.1
             if held or waits > WAITS_SECONDS:
                 return held or next((one.why for one in debts if one.why), "It waits.")
             self._woken.wait(min(max(waits, 0.05), 1.0))
@@ -272,7 +273,7 @@ class World:
     def _once(self) -> bool:
         busy = False
         for belt, shop in self._shops.items():
-            for effect_id in self.ledger.owed(belt, now()):
+            for effect_id in self.ledger.owed(belt, self.ledger.clock()):
                 busy = True
                 tasks.work(shop, effect_id)
         return busy

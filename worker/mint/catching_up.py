@@ -8,7 +8,7 @@ import logging
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from app.core.missed import ROUND, kept_for, tidings
@@ -102,7 +102,7 @@ class CatchingUp:
         ledger: Ledger,
         identity: AppIdentity,
         api_url: str,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime],
         bounds: Bounds = ONE_ROUND,
     ) -> None:
         self._ledger = ledger

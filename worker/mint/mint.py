@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 
 from app.core.belts import REACH, EffectKind, Reach
 from app.core.bounds import NO_BOUNDS, Bounds
@@ -73,7 +73,7 @@ class Mint:
         ledger: Ledger,
         identity: AppIdentity,
         site: Site,
-        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        clock: Callable[[], datetime],
     ) -> None:
         self._ledger = ledger
         self._identity = identity

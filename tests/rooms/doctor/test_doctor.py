@@ -335,7 +335,7 @@ def a_mint(installation: Installation, credential: str) -> Iterator[str]:
     ledger = open_ledger(f"sqlite:///{installation.data / 'ledger.db'}")
     app_id, key = installation.env["GITHUB_APP_ID"], installation.env["GITHUB_PRIVATE_KEY"]
     with AppIdentity(installation.twin.url, app_id, key) as identity:
-        server = MintServer(Mint(ledger, identity, Site(installation.twin.url, ConnectionSettings())))
+        server = MintServer(Mint(ledger, identity, Site(installation.twin.url, ConnectionSettings()), ledger.clock))
         _, port = server.listen(("127.0.0.1", 0), {Belt.PLANNER: credential})
         yield f"127.0.0.1:{port}"
         server.stop()

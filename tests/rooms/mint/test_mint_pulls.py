@@ -49,7 +49,8 @@ def test_what_github_could_deliver_to_nobody_is_fetched_once_and_believed_for_th
         running(settings(tmp_path, COUNTERSIGN_PULL_SECRET=PULL)) as door,
         AppIdentity(twin.url, str(twin.app.id), app_key()[0], settings=CONNECTIONS) as identity,
     ):
-        forger = Pulling(door.ledger, identity, twin.url).to(Receiver(f"{door.url}/webhooks/github", "x" * 20))
+        forger = Pulling(door.ledger, identity, twin.url, door.ledger.clock)
+        forger.to(Receiver(f"{door.url}/webhooks/github", "x" * 20))
         forger.round()
         assert not door.ledger.runs() and door.ledger.missing(), "a wrong secret is refused, and nothing counts as done"
         turn = door.ledger.take_turn(ROUND, datetime.now(UTC) + timedelta(hours=1), timedelta())
