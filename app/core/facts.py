@@ -11,6 +11,7 @@ from app.core.effects import Slot
 from app.core.found import AuthorityFound as AuthorityFound  # noqa: PLC0414 (every fact is named here)
 from app.core.found import Found as Found  # noqa: PLC0414
 from app.core.issue import Person
+from app.core.outcome import PullRequestRead as PullRequestRead  # noqa: PLC0414
 from app.core.plan import CommitId, RepoPath, Sha256, TemplatePin
 from app.core.run import KeptRepair, KeptStep, Part, PlanPart, PullRequest, Request, StallCode
 from app.core.split import Split
@@ -387,6 +388,7 @@ Fact = Annotated[
     | DraftStaged
     | PublishFailed
     | PullRequestEnded
+    | PullRequestRead
     | Expired
     | Stalled
     | EffectAbandoned,

@@ -54,6 +54,7 @@ RECORDS: Mapping[str, frozenset[str]] = MappingProxyType(
                 "thumb_seen",
                 "said",
                 "draft_opened",
+                "pull_request_read",
                 "draft_staged",
                 "publish_failed",
                 "approval_voided",

@@ -313,6 +313,13 @@ def pull_request_ended(state: Published, fact: f.PullRequestEnded) -> Move:
     return closed(state, ClosedReason.PULL_REQUEST_CLOSED, words, **more)
 
 
+def pull_request_read(state: Closed, fact: f.PullRequestRead) -> Move | Stay:
+    """What stood on the branch is known; nothing follows from it."""
+    if state.pull is None or state.pull.number != fact.number:
+        return Stay("It is not the pull request of this run.")
+    return Move(state)
+
+
 def expired(state: State, fact: f.Expired) -> Move | Stay:
     """Whoever saw that time was over may have looked before a new approval gave more of it."""
     until = None

@@ -8,13 +8,9 @@ from threading import Lock
 
 from app.core.facts import (
     DraftOpened,
-    ExecutionFailed,
     Fact,
-    PlanDrafted,
     PullRequestEnded,
-    QuestionsAnswered,
     Said,
-    StepsDone,
 )
 from app.core.run import Approved, Built, Closed, Published, Reporting, State
 from app.core.waiting import Wait, wait_of
@@ -35,16 +31,7 @@ class Glance:
     wait: Wait
     usd: Decimal
     unpriced_calls: int
-    template: str
-    """Name and version by which it was planned last; empty where nothing was planned."""
-    plans: int
-    approved_first: bool
-    """Whether the first version of the plan is the one that was approved."""
     approved: bool
-    executions: int
-    """Ends of executions, good or bad."""
-    executed: int
-    """Executions that came to a good end."""
     opened_at: datetime
     offered_at: datetime | None
     """When its first plan stood as a comment."""
@@ -91,11 +78,8 @@ class Glances:
 
 def glance_at(run: str, told: Sequence[Fact], state: State) -> Glance:
     """The glance of a run with these facts, which is in this state."""
-    plans = [fact for fact in told if isinstance(fact, PlanDrafted)]
-    pin = next((fact.template for fact in reversed(plans) if fact.template), None)
     said = (fact.at for fact in told if isinstance(fact, Said) and fact.plan_version is not None)
-    ends = [fact for fact in told if isinstance(fact, StepsDone | QuestionsAnswered | ExecutionFailed)]
-    approval = _approval(state)
+    approval = approval_of(state)
     published = next((fact.at for fact in told if isinstance(fact, DraftOpened)), None)
     return Glance(
         run=run,
@@ -103,12 +87,7 @@ def glance_at(run: str, told: Sequence[Fact], state: State) -> Glance:
         wait=wait_of(state),
         usd=state.spent.usd,
         unpriced_calls=state.spent.unpriced_calls,
-        template=f"{pin.name} {pin.version}" if pin else "",
-        plans=len(plans),
-        approved_first=approval is not None and bool(plans) and approval[0] == plans[0].version,
         approved=approval is not None,
-        executions=len(ends),
-        executed=sum(not isinstance(fact, ExecutionFailed) for fact in ends),
         opened_at=told[0].at,
         offered_at=next(said, None),
         approved_at=approval[1] if approval else None,
@@ -117,7 +96,7 @@ def glance_at(run: str, told: Sequence[Fact], state: State) -> Glance:
     )
 
 
-def _approval(state: State) -> tuple[int, datetime] | None:
+def approval_of(state: State) -> tuple[int, datetime] | None:
     """Version and moment of the approval that decided; None where there is none."""
     match state:
         case Approved() | Built() | Reporting() | Published():

@@ -83,6 +83,9 @@ def _of_belts(fact: f.Fact) -> str:
             return f"Repair {fact.repair.number} is done."
         case f.DraftOpened():
             return f"Pull request #{fact.pull.number} was opened from {fact.pull.branch}."
+        case f.PullRequestRead():
+            by_hand = sum(one.by_hand() for one in fact.commits)
+            return f"Pull request #{fact.number} ended with {len(fact.commits)} commits, {by_hand} of them by people."
         case f.DraftStaged():
             return "What would be written was put together and kept; nothing was written, since the run is staged."
         case f.PlanNotPossible() | f.ExecutionFailed() | f.ExecutionHeld() | f.ApprovalVoided() | f.PublishFailed():

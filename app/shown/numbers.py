@@ -5,11 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from statistics import median
+from statistics import fmean, median
 
+from app.core.outcome import Outcome
 from app.ledger.outcomes import Sought
 from app.ledger.store import Ledger
 from app.shown.glances import Glance, Glances
+from app.shown.scores import Remembered, RunScores
 
 COUNTED = 400
 """The newest runs that the numbers are made of."""
@@ -44,16 +46,22 @@ class Week:
 
 @dataclass(frozen=True, slots=True)
 class VersionScore:
-    """How runs fared that one template version planned. Shares are of 1; None where there is nothing to share."""
+    """How runs fared that one template version planned, by the scores that an evaluation gives as well. From 0 to 1;
+    None where nothing is known."""
 
     template: str
     runs: int
     planner: float | None
-    """Of the plans that somebody decided about, those approved as they were first made."""
+    """Of the plans that somebody decided about, the share that was approved as first made. Whether a plan is right
+    is known of an evaluation's tasks alone."""
     executor: float | None
-    """Of the executions that ended, those that came to a good end."""
+    """The mean of the executor's scores."""
     decided: int
     executions: int
+    """Runs whose executor has a score."""
+    merged: int
+    by_hand: int
+    """Of those that were merged, the ones that people had changed before."""
     usd_each: Decimal
 
 
@@ -81,14 +89,15 @@ class Numbers:
         return self.usd / self.merged if self.merged else None
 
 
-def numbers_of(ledger: Ledger, glances: Glances, sought: Sought) -> Numbers:
+def numbers_of(ledger: Ledger, glances: Glances, remembered: Remembered, sought: Sought) -> Numbers:
     """The numbers of the newest of these runs."""
     summaries = ledger.runs(COUNTED, sought=sought)
     found = [glance for _, glance in glances.beside(summaries)]
+    scores = remembered.of(one.run for one in found)
     return Numbers(
         runs=len(found),
         weeks=weeks_of(found),
-        versions=versions_of(found),
+        versions=versions_of((one, scores[one.run]) for one in found if one.run in scores),
         usd=_usd(found),
         drafts=sum(one.published_at is not None for one in found),
         merged=sum(one.merged for one in found),
@@ -120,26 +129,33 @@ def _week(monday: date, of: Sequence[Glance]) -> Week:
     )
 
 
-def versions_of(found: Iterable[Glance]) -> tuple[VersionScore, ...]:
+Scored = tuple[Glance, RunScores]
+
+
+def versions_of(found: Iterable[Scored]) -> tuple[VersionScore, ...]:
     """The scores of the template versions by which these runs were planned, by name and version."""
-    by_version: dict[str, list[Glance]] = defaultdict(list)
-    for one in found:
-        if one.template:
-            by_version[one.template].append(one)
+    by_version: dict[str, list[Scored]] = defaultdict(list)
+    for glance, scores in found:
+        if scores.template:
+            by_version[scores.template].append((glance, scores))
     return tuple(_score(template, by_version[template]) for template in sorted(by_version, key=_in_order))
 
 
-def _score(template: str, of: Sequence[Glance]) -> VersionScore:
-    decided = [one for one in of if one.approved or one.reason in ("rejected", "expired")]
-    executions = sum(one.executions for one in of)
+def _score(template: str, of: Sequence[Scored]) -> VersionScore:
+    scores = [scores for _, scores in of]
+    decided = [one.as_made for one in scores if one.as_made is not None]
+    worked = [value for one in scores if (value := one.figures()["executor score"]) is not None]
+    merged = [one.pull for one in scores if one.pull in (Outcome.MERGED, Outcome.CHANGED)]
     return VersionScore(
         template=template,
         runs=len(of),
-        planner=sum(one.approved_first for one in decided) / len(decided) if decided else None,
-        executor=sum(one.executed for one in of) / executions if executions else None,
+        planner=sum(decided) / len(decided) if decided else None,
+        executor=fmean(worked) if worked else None,
         decided=len(decided),
-        executions=executions,
-        usd_each=_usd(of) / len(of),
+        executions=len(worked),
+        merged=len(merged),
+        by_hand=sum(one is Outcome.CHANGED for one in merged),
+        usd_each=_usd(glance for glance, _ in of) / len(of),
     )
 
 

@@ -1,7 +1,8 @@
 """The scores of one run, from the ledger alone: the same for a run of production and for a task of an evaluation."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from threading import Lock
 
 from app.core.belts import Belt
 from app.core.blame import Blame, Whose, blame
@@ -19,16 +20,18 @@ from app.core.facts import (
     StepKept,
     StepsDone,
 )
+from app.core.outcome import Outcome, outcome_of
 from app.core.patch import Patch
 from app.core.plan import Plan
 from app.core.plan_score import Gold, PlanEnding, Planned, PlanScore, score_plan
 from app.core.policy import Policy
 from app.core.report import Report
-from app.core.run import Closed, Part
+from app.core.run import Closed, ClosedReason, Part, State
 from app.core.span import Span, SpanKind
 from app.core.work_score import Worked, WorkEnding, WorkScore, score_work, spent_of
 from app.ledger.outcomes import RunView
 from app.ledger.store import Ledger
+from app.shown.glances import MOST_REMEMBERED, approval_of
 
 _PLANNING = PlanDrafted | InputNeeded | SplitProposed | PlanNotPossible
 _WORK = StepsDone | QuestionsAnswered | ExecutionFailed | AmendmentProposed | ExecutionHeld
@@ -45,6 +48,10 @@ class RunScores(Part):
     """The planner's and the executor's, where a plan names them."""
     outcome: str
     """Where the run stands, or how it ended."""
+    pull: Outcome | None = None
+    """What people made of its pull request; None where there was none or it is open."""
+    as_made: bool | None = None
+    """Whether the plan was approved as it was first made; None where nobody has decided."""
     plan: PlanScore | None = None
     """None where planning has not ended."""
     work: WorkScore | None = None
@@ -84,26 +91,67 @@ NOTHING_BESIDE = Beside()
 
 def scores_of(ledger: Ledger, view: RunView, beside: Beside = NOTHING_BESIDE) -> RunScores:
     """The scores of a run as it stands."""
-    facts, spans = [one.fact for one in view.facts], ledger.spans(view.id)
-    state, request = view.state, view.state.request
+    return scores_at(ledger, view.id, [one.fact for one in view.facts], view.state, beside)
+
+
+def scores_at(
+    ledger: Ledger, run: str, facts: Sequence[Fact], state: State, beside: Beside = NOTHING_BESIDE
+) -> RunScores:
+    """The scores of a run with these facts, which is in this state."""
+    spans, request = ledger.spans(run), state.request
     planned = [fact for fact in facts if isinstance(fact, _PLANNING) and not _by_code(fact)]
     drafted = [fact for fact in planned if isinstance(fact, PlanDrafted)]
     plan = ledger.plan_by_digest(drafted[-1].digest) if drafted else None
     shown = _plan_score(planned[-1], plan, spans, beside) if planned else None
     work = _work_score(ledger, facts, spans, beside, state.policy or Policy())
     outside = beside.outside or next((one.reason for one in facts if isinstance(one, EffectAbandoned)), "")
-    pin = planned[-1].template if planned else None
+    pin = next((fact.template for fact in reversed(planned) if fact.template), None)
     return RunScores(
-        run=view.id,
+        run=run,
         repository=request.repository,
         issue=request.issue_number,
         template=f"{pin.name} {pin.version}" if pin else "",
         models=f"{plan.models.planner}, {plan.models.executor}" if plan else "",
         outcome=state.reason.value if isinstance(state, Closed) else state.name,
+        pull=outcome_of(state, facts),
+        as_made=_as_made(facts, state),
         plan=shown,
         work=work,
         blame=blame(shown, work, outside),
     )
+
+
+class Remembered:
+    """Scores by run, without what somebody knows beside the ledger. A run is scored again when more facts of it are
+    there. Safe to share between threads."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._lock = Lock()
+        self._known: dict[str, tuple[int, RunScores]] = {}
+
+    def of(self, wanted: Iterable[str]) -> dict[str, RunScores]:
+        """The scores of these runs."""
+        lengths = self._ledger.lengths(wanted)
+        with self._lock:
+            found = {run: self._known[run][1] for run, size in lengths.items() if self._known.get(run, (0,))[0] == size}
+        made = {
+            run: (len(told), scores_at(self._ledger, run, told, state))
+            for run, (told, state) in self._ledger.histories([run for run in lengths if run not in found]).items()
+        }
+        with self._lock:
+            if len(self._known) + len(made) > MOST_REMEMBERED:
+                self._known.clear()
+            self._known.update(made)
+        return found | {run: scores for run, (_, scores) in made.items()}
+
+
+def _as_made(facts: Sequence[Fact], state: State) -> bool | None:
+    approval, plans = approval_of(state), [fact for fact in facts if isinstance(fact, PlanDrafted)]
+    if approval is not None:
+        return bool(plans) and approval[0] == plans[0].version
+    turned_down = isinstance(state, Closed) and state.reason in (ClosedReason.REJECTED, ClosedReason.EXPIRED)
+    return False if turned_down else None
 
 
 def _by_code(fact: Fact) -> bool:

@@ -13,6 +13,7 @@ from app.shown.happenings import happening
 from app.shown.numbers import numbers_of
 from app.shown.outputs import output_page
 from app.shown.patches import files_of
+from app.shown.scores import Remembered
 from app.shown.whole import kept, whole
 from app.web.charts import columns_of
 from app.web.live import EVERY_RUN, EventStream, Pulse
@@ -34,6 +35,7 @@ class Looking:
     viewers: Viewers
     sheets: Sheets
     glances: Glances
+    scores: Remembered
     pulse: Pulse
 
     def visible(self, run: str, viewer: Viewer) -> RunView | None:
@@ -168,7 +170,7 @@ def _add_numbers(pages: FastAPI, looking: Looking) -> None:
 
     @pages.get("/numbers")
     def numbers(viewer: Viewer = admit) -> Response:
-        found = numbers_of(looking.ledger, looking.glances, Sought(within=viewer.repositories))
+        found = numbers_of(looking.ledger, looking.glances, looking.scores, Sought(within=viewer.repositories))
         cost = [(f"{one.begins:%d %b}", _float(one.usd_each), f"${one.usd_each or 0:.2f}") for one in found.weeks]
         hours = [(f"{one.begins:%d %b}", one.hours_to_approval) for one in found.weeks]
         waits = [(begins, waited, f"{waited or 0:.1f} h") for begins, waited in hours]

@@ -12,6 +12,7 @@ from app.core.redact import redact
 from app.ledger.errors import LedgerError, LedgerNewer
 from app.ledger.store import Ledger
 from app.shown.glances import Glances
+from app.shown.scores import Remembered
 from app.web.entering import add_entering
 from app.web.live import PACE, Pace, Pulse
 from app.web.looking import Looking, add_pages
@@ -47,7 +48,15 @@ def make_pages(told: Told) -> FastAPI:
     statics.add_to(pages)
     add_entering(pages, told.viewers, told.data, sheets)
     add_pages(
-        pages, Looking(told.ledger, told.viewers, sheets, Glances(told.ledger), Pulse(told.ledger, told.pace))
+        pages,
+        Looking(
+            ledger=told.ledger,
+            viewers=told.viewers,
+            sheets=sheets,
+            glances=Glances(told.ledger),
+            scores=Remembered(told.ledger),
+            pulse=Pulse(told.ledger, told.pace),
+        ),
     )
 
     @pages.exception_handler(LedgerError)

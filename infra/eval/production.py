@@ -2,6 +2,7 @@
 
 import json
 
+from app.core.outcome import Outcome
 from app.ledger.store import Ledger
 from app.shown.scores import RunScores, scores_of
 from infra.eval.report import PLANNED, WORKED, cells, table
@@ -17,8 +18,14 @@ def scores(ledger: Ledger, most: int) -> list[RunScores]:
 
 def as_text(found: list[RunScores]) -> str:
     """A line for each run. What a right answer would be needed for is not known of any."""
-    rows = [(one.run, f"{one.repository}#{one.issue}", one.outcome, one.template or "–", *cells(one)) for one in found]
+    rows = [
+        (one.run, f"{one.repository}#{one.issue}", _outcome(one), one.template or "–", *cells(one)) for one in found
+    ]
     return "\n".join(table((*_HEADS, *PLANNED, *WORKED), rows))
+
+
+def _outcome(one: RunScores) -> str:
+    return f"{one.outcome}, {Outcome.CHANGED}" if one.pull is Outcome.CHANGED else one.outcome
 
 
 def as_json(found: list[RunScores]) -> str:

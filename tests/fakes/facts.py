@@ -32,6 +32,7 @@ from app.core.effects import (
     StageDraft,
 )
 from app.core.issue import Person
+from app.core.outcome import BranchCommit
 from app.core.owed import still_owed
 from app.core.owners import Owned
 from app.core.policy import Policy
@@ -245,6 +246,8 @@ def any_fact_of(kind: type[Any]) -> st.SearchStrategy[Any]:
         given["person"] = _somebody
     if kind is f.AmendmentProposed:
         given["paths"] = st.just(("src/sizes.py", "src/units.py"))
+    if kind is f.PullRequestRead:
+        given["commits"] = st.just((BranchCommit(id="c" * 40, author=None, merge=False),))
     if kind is f.ExecutionFailed:
         given["report_ref"] = st.just("")
     return st.builds(kind, **given)

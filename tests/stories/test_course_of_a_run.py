@@ -6,7 +6,12 @@ from datetime import timedelta
 import pytest
 
 from app.core.belts import Belt
+from app.core.outcome import Outcome, PullRequestRead
 from app.core.run import Approved, Built, Closed, NeedsInput, Proposed, Published, Wanted
+from app.ledger.outcomes import Sought
+from app.shown.glances import Glances
+from app.shown.numbers import numbers_of
+from app.shown.scores import Remembered, scores_of
 from tests.fakes.greeting import PLAN, PLANNER, calls, planning, script, submitting
 from tests.fakes.story import REPO, Story
 
@@ -347,12 +352,21 @@ def test_an_issue_that_is_edited_while_its_author_is_asked_stops_the_run(make_st
 
 
 @pytest.mark.needs_userns
-def test_merging_the_draft_ends_the_run(story: Story) -> None:
+def test_merging_the_draft_ends_the_run_and_what_people_changed_on_its_branch_is_read_back(story: Story) -> None:
     stays(story, at="published")
-    number = story.draft()["number"]
+    draft = story.draft()
+    number = draft["number"]
+    story.control.push_commit(REPO, draft["head"]["ref"], {"README.md": "# Greetings\n"}, as_login="mira")
     story.control.mark_ready(REPO, number, "mira")
     story.control.merge_pull(REPO, number, "mira")
     story.ends(Closed, "Ended (merged)", f"pull request #{number}")
+    scores = scores_of(story.ledger, story.view())
+    assert (scores.pull, scores.as_made) == (Outcome.CHANGED, True)
+    (read,) = (one.fact for one in story.view().facts if isinstance(one.fact, PullRequestRead))
+    assert [one.by_hand() for one in read.commits] == [False, True]
+    (version,) = numbers_of(story.ledger, Glances(story.ledger), Remembered(story.ledger), Sought()).versions
+    assert (version.merged, version.by_hand) == (1, 1)
+    assert version.executor == scores.figures()["executor score"] == 1.0
 
 
 @pytest.mark.needs_userns
@@ -361,6 +375,7 @@ def test_closing_the_draft_ends_the_run_and_the_label_starts_another(story: Stor
     story.control.close_pull(REPO, story.draft()["number"], "mira")
     story.crank()
     story.read_status("closed without a merge")
+    assert scores_of(story.ledger, story.view()).pull is Outcome.CLOSED
     story.mira.unlabels()
     story.mira.labels()
     story.next_comment("### Plan, version 1")

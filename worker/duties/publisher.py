@@ -1,20 +1,25 @@
 """The publisher's duties: authority, words, reactions, drafts."""
 
 from collections.abc import Callable, Mapping
+from datetime import datetime
 
 from app.core.belts import Belt
 from app.core.digest import canonical
 from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, Purpose, React, ReportSaying, Say, Slot, StageDraft
-from app.core.facts import AmendmentProposed, DraftStaged, PlanDrafted, Said
+from app.core.facts import AmendmentProposed, DraftStaged, Fact, PlanDrafted, PullRequestRead, Said
+from app.core.issue import Person
+from app.core.outcome import MOST_COMMITS, BranchCommit, ended
 from app.core.patch import Patch
 from app.core.plan import Plan
 from app.core.report import Findings, Report
-from app.core.run import Built, Proposed, Reporting
+from app.core.run import Built, Closed, Proposed, Reporting
 from app.ledger.outcomes import Claim, RunView
 from worker.belts import landing, publisher
 from worker.evidence.trace import Trace
 from worker.github.commenter import Commenter
+from worker.github.errors import Forbidden, Gone, Moved, NotFound
 from worker.github.reader import Reader
+from worker.github.views import Account
 from worker.github.writer import Publisher
 from worker.shop import Done, Line, Shop
 
@@ -55,8 +60,31 @@ def say(shop: Shop, claim: Claim, trace: Trace) -> Done:
         before=_before(shop, claim.effect, view),
     )
     with shop.line(claim) as line:
+        read = _pull_read(view, line, shop.clock())
         told = publisher.say(_commenter(line), claim.effect, script, shop.clock())
-    return told.facts, told.outcome
+    return [*told.facts, *read], told.outcome
+
+
+def _pull_read(view: RunView, line: Line, at: datetime) -> list[Fact]:
+    """The commits of a pull request that has ended, read once, when that is said; nothing where they are not shown."""
+    state = view.state
+    if not isinstance(state, Closed) or not ended(state) or state.pull is None:
+        return []
+    if any(isinstance(one.fact, PullRequestRead) for one in view.facts):
+        return []
+    try:
+        found = Reader(line.connection, line.repository).pull_commits(state.pull.number)
+    except (Forbidden, Gone, Moved, NotFound):
+        return []
+    commits = [
+        BranchCommit(id=one.sha, author=_person(one.author), merge=len(one.parents) > 1)
+        for one in found[:MOST_COMMITS]
+    ]
+    return [PullRequestRead(at=at, number=state.pull.number, commits=tuple(commits))]
+
+
+def _person(account: Account | None) -> Person | None:
+    return Person(id=account.id, login=account.login, is_bot=account.kind == "Bot") if account is not None else None
 
 
 def open_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:

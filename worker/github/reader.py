@@ -24,6 +24,7 @@ from worker.github.views import (
     IssueView,
     Mention,
     Permission,
+    PullCommit,
     PullFile,
     PullView,
     RefView,
@@ -191,6 +192,10 @@ class Reader:
     def pull(self, number: int) -> PullView:
         """One pull request as it is now."""
         return self._place.one(PullView, f"/pulls/{number}")
+
+    def pull_commits(self, number: int) -> tuple[PullCommit, ...]:
+        """The commits of a pull request, the oldest first; GitHub lists at most 250."""
+        return tuple(self._place.every(PullCommit, f"/pulls/{number}/commits", {"per_page": 100}))
 
     def pull_files(self, number: int, most: int) -> tuple[PullFile, ...]:
         """The first files that a pull request changes; GitHub lists at most 3,000."""

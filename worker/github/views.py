@@ -287,6 +287,18 @@ class PullView(Struct, frozen=True):
         return self.text or ""
 
 
+class _Parent(Struct, frozen=True):
+    sha: str
+
+
+class PullCommit(Struct, frozen=True):
+    """A commit of a pull request; `author` is None where GitHub knows no account for it."""
+
+    sha: str
+    parents: tuple[_Parent, ...] = ()
+    author: Account | None = None
+
+
 class FileView(Struct, frozen=True):
     """A file's bytes at a commit; `sha` is its blob."""
 

@@ -5,10 +5,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from app.core.belts import Belt
+from app.core.blame import Blame, Whose
 from app.core.differing import difference
+from app.core.outcome import Outcome
 from app.core.recording import RECORDS
 from app.core.span import Span, SpanKind
 from app.core.waiting import Wait
+from app.core.work_score import WorkEnding, WorkScore
 from app.shown.cases import Case
 from app.shown.differences import changes
 from app.shown.glances import Glance
@@ -16,6 +19,7 @@ from app.shown.happenings import whose
 from app.shown.numbers import versions_of, weeks_of
 from app.shown.outputs import LINE_CHARACTERS, LINES, output_page
 from app.shown.patches import files_of
+from app.shown.scores import RunScores
 from app.web.charts import columns_of
 from app.web.timeline import LANES, timeline
 from tests.fakes.plans import plan
@@ -81,20 +85,19 @@ def test_every_kind_of_fact_is_somebodys_doing() -> None:
 def a_glance(run: str, weeks: int = 0, **more: object) -> Glance:
     opened = MONDAY + timedelta(weeks=weeks)
     values: dict[str, object] = {
-        "run": run, "reason": "", "wait": Wait("It waits."), "usd": Decimal(1), "unpriced_calls": 0,
-        "template": "bugfix 1.2.0", "plans": 1, "approved_first": True, "approved": True, "executions": 1,
-        "executed": 1, "opened_at": opened, "offered_at": opened, "approved_at": opened + timedelta(hours=4),
+        "run": run, "reason": "", "wait": Wait("It waits."), "usd": Decimal(1), "unpriced_calls": 0, "approved": True,
+        "opened_at": opened, "offered_at": opened, "approved_at": opened + timedelta(hours=4),
         "published_at": opened + timedelta(hours=5), "merged": True,
     }  # fmt: skip
     return Glance(**(values | more))  # type: ignore[arg-type]
 
 
-NOTHING = {"approved": False, "approved_first": False, "approved_at": None, "published_at": None, "merged": False}
+NOTHING = {"approved": False, "approved_at": None, "published_at": None, "merged": False}
 RUNS = [
     a_glance("good"),
-    a_glance("rejected", reason="rejected", executions=0, executed=0, **NOTHING),
-    a_glance("revised", 2, approved_first=False, executions=2, executed=1, merged=False, usd=Decimal(4)),
-    a_glance("older template", 2, template="bugfix 1.10.0", approved_at=MONDAY + timedelta(weeks=2, hours=2)),
+    a_glance("rejected", reason="rejected", **NOTHING),
+    a_glance("revised", 2, merged=False, usd=Decimal(4)),
+    a_glance("older template", 2, approved_at=MONDAY + timedelta(weeks=2, hours=2)),
 ]
 
 
@@ -105,11 +108,29 @@ def test_a_draft_costs_what_the_runs_that_led_to_none_cost_as_well() -> None:
     assert (last.merged, last.usd_each, last.hours_to_approval) == (1, Decimal("2.5"), 3.0)
 
 
-def test_planner_and_executor_are_scored_apart_and_versions_stand_in_their_order() -> None:
-    old, new = versions_of(RUNS)
+def scored(template: str, as_made: bool | None, done: int | None, pull: Outcome | None = None) -> RunScores:
+    """The scores of a run of whose four steps so many were done."""
+    work = None if done is None else WorkScore(ending=WorkEnding.STOPPED, steps=4, done=done)
+    return RunScores(
+        run="r", repository="a/b", issue=1, template=template, outcome="closed", pull=pull, as_made=as_made, work=work,
+        blame=Blame(whose=Whose.UNKNOWN),
+    )  # fmt: skip
+
+
+def test_versions_stand_in_their_order_with_the_means_of_the_scores_that_an_evaluation_gives() -> None:
+    scores = [
+        scored("bugfix 1.2.0", True, 4, Outcome.MERGED),
+        scored("bugfix 1.2.0", False, None),
+        scored("bugfix 1.2.0", None, 2, Outcome.CHANGED),
+        scored("bugfix 1.10.0", True, 4, Outcome.CLOSED),
+    ]
+    old, new = versions_of(zip(RUNS, scores, strict=True))
     assert (old.template, new.template) == ("bugfix 1.2.0", "bugfix 1.10.0")
-    assert (old.runs, old.decided, old.executions) == (3, 3, 3)
-    assert (old.planner, old.executor) == (1 / 3, 2 / 3) and (new.planner, new.executor) == (1.0, 1.0)
+    assert (old.runs, old.decided, old.executions, old.usd_each) == (3, 2, 2, 2)
+    half = WorkScore(ending=WorkEnding.STOPPED, steps=4, done=2).value() or 0.0
+    assert (old.planner, old.executor) == (1 / 2, (1.0 + half) / 2) and (new.planner, new.executor) == (1.0, 1.0)
+    assert [(one.merged, one.by_hand) for one in (old, new)] == [(2, 1), (0, 0)]
+    assert versions_of([(RUNS[0], scored("", None, None))]) == ()
 
 
 def test_a_column_is_as_tall_as_its_value_and_none_is_drawn_for_nothing() -> None:
