@@ -76,6 +76,12 @@ def pause_after(asked: int) -> timedelta:
     return min(timedelta(minutes=2.0 ** max(asked - 1, 0)), LONGEST_PAUSE)
 
 
+def reaches_back(now: datetime, newest: datetime | None, kept: timedelta) -> datetime:
+    """Since when GitHub can still have an attempt. By the log's own time, told by its `newest` attempt, where our clock
+    says later: one that is days ahead must not give up what GitHub keeps. What it keeps no longer it says itself."""
+    return min(now, newest or now) - kept
+
+
 def kept_for(api_url: str) -> timedelta:
     """How long the server at this API keeps its log: a GHES is known by its path (github-facts 178)."""
     on_server = api_url.rstrip("/").endswith("/api/v3")

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection, select, update
 
 from app.core.leasing import LONGEST_WAIT, stands
-from app.core.missed import MOST_ASKED, Attempt, Tidings, pause_after
+from app.core.missed import LONGEST_PAUSE, MOST_ASKED, Attempt, Tidings, pause_after
 from app.ledger.engine import OnDatabase
 from app.ledger.outcomes import MissedView, Turn
 from app.ledger.schema import deliveries, missed, rounds
@@ -82,20 +82,23 @@ class Missing(OnDatabase):
         if told.missed or told.arrived:
             self._database.writing(work)
 
-    def to_ask_for(self, now: datetime, kept_for: timedelta, limit: int) -> tuple[MissedView, ...]:
+    def to_ask_for(self, now: datetime, oldest: datetime, limit: int) -> tuple[MissedView, ...]:
         """The oldest that are due, at most `limit`; a single one while none of the last that were asked for came.
 
-        What was received meanwhile is settled, and so is what GitHub keeps no longer or what was asked for too often.
+        What was received meanwhile is settled, and so is what failed before `oldest`, which GitHub keeps no longer, or
+        what was asked for too often.
         """
 
         def work(connection: Connection) -> tuple[MissedView, ...]:
-            self._settle(connection, now, kept_for)
-            due = select(missed).where(missed.c.settled_at.is_(None), missed.c.due_at <= now)
-            oldest = due.order_by(missed.c.asked, missed.c.failed_at, missed.c.attempt_id)
+            self._settle(connection, now, oldest)
+            # A pause that is longer than any was written by a clock that was wrong.
+            over = (missed.c.due_at <= now) | (missed.c.due_at > now + LONGEST_PAUSE)
+            due = select(missed).where(missed.c.settled_at.is_(None), over)
+            first = due.order_by(missed.c.asked, missed.c.failed_at, missed.c.attempt_id)
             most = limit if _somebody_receives(connection) else 1
             return tuple(
                 MissedView(row.guid, row.attempt_id, row.event, row.action, row.asked)
-                for row in connection.execute(oldest.limit(most))
+                for row in connection.execute(first.limit(most))
             )
 
         return self._database.writing(work)
@@ -128,11 +131,11 @@ class Missing(OnDatabase):
         newer = missed.c.attempt_id < row.excluded.attempt_id
         connection.execute(row.on_conflict_do_update(index_elements=["guid"], set_=newest, where=newer))
 
-    def _settle(self, connection: Connection, now: datetime, kept_for: timedelta) -> None:
+    def _settle(self, connection: Connection, now: datetime, oldest: datetime) -> None:
         still = missed.c.settled_at.is_(None)
         ends = (
             (missed.c.guid.in_(select(deliveries.c.guid)), "it was received"),
-            (missed.c.failed_at < now - kept_for, "GitHub keeps it no longer"),
+            (missed.c.failed_at < oldest, "GitHub keeps it no longer"),
             ((missed.c.asked >= MOST_ASKED) & (missed.c.due_at <= now), f"it was asked for {MOST_ASKED} times"),
         )
         for ended, outcome in ends:

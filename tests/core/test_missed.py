@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.missed import FOLLOWED, IN_FLIGHT, LONGEST_PAUSE, Attempt, kept_for, pause_after, tidings
+from app.core.missed import FOLLOWED, IN_FLIGHT, LONGEST_PAUSE, Attempt, kept_for, pause_after, reaches_back, tidings
 from app.web.intake import READERS
 
 NOW = datetime(2026, 3, 4, 5, 6, 7, tzinfo=UTC)
@@ -68,3 +68,10 @@ def test_a_server_keeps_its_log_for_longer(url: str, days: int) -> None:
 
 def test_the_events_that_are_followed_are_those_that_are_read() -> None:
     assert READERS.keys() == FOLLOWED
+
+
+def test_the_log_reaches_back_by_its_own_time_where_our_clock_says_later() -> None:
+    day = timedelta(days=1)
+    now = datetime(2026, 3, 1, tzinfo=UTC)
+    for newest, oldest in ((None, now - 3 * day), (now + day, now - 3 * day), (now - 9 * day, now - 12 * day)):
+        assert reaches_back(now, newest, 3 * day) == oldest

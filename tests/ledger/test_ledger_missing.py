@@ -33,13 +33,13 @@ def guids(views: tuple[MissedView, ...]) -> list[str]:
 def test_what_did_not_arrive_is_asked_for_oldest_first_and_then_not_before_its_pause_is_over(ledger: Ledger) -> None:
     ledger.note(missed(3, 1, 2), START)
     ledger.note(missed(2, 3), START)
-    due = ledger.to_ask_for(START, DAYS, 2)
+    due = ledger.to_ask_for(START, START - DAYS, 2)
     assert [(one.guid, one.attempt_id, one.asked) for one in due] == [("g-1", WIDE + 1, 0), ("g-2", WIDE + 2, 0)]
     for one in due:
         ledger.asking(one, START)
     ledger.receive(a_delivery("g-1"), NOTHING)
-    assert guids(ledger.to_ask_for(START, DAYS, 9)) == ["g-3"]
-    assert guids(ledger.to_ask_for(START + pause_after(1), DAYS, 9)) == ["g-3", "g-2"]
+    assert guids(ledger.to_ask_for(START, START - DAYS, 9)) == ["g-3"]
+    assert guids(ledger.to_ask_for(START + pause_after(1), START + pause_after(1) - DAYS, 9)) == ["g-3", "g-2"]
     assert guids(ledger.missing()) == ["g-2", "g-3"]
 
 
@@ -48,11 +48,11 @@ def test_what_was_received_is_not_asked_for_whether_it_is_known_before_or_after(
     ledger.note(missed(1, 2), START)
     assert guids(ledger.missing()) == ["g-2"]
     ledger.receive(a_delivery("g-2"), NOTHING)
-    assert ledger.to_ask_for(START, DAYS, 9) == ()
+    assert ledger.to_ask_for(START, START - DAYS, 9) == ()
     assert ledger.missing() == ()
     # A later failure of what came is no reason to ask again.
     ledger.note(missed(1, 2), START)
-    assert ledger.to_ask_for(START, DAYS, 9) == ()
+    assert ledger.to_ask_for(START, START - DAYS, 9) == ()
 
 
 def test_what_was_answered_and_not_kept_is_settled_by_what_the_log_says(ledger: Ledger) -> None:
@@ -70,29 +70,29 @@ def test_a_newer_attempt_takes_the_place_of_an_older_one_and_never_the_other_way
 
 def test_while_nothing_of_what_was_asked_for_comes_one_at_a_time_is_asked_for(ledger: Ledger) -> None:
     ledger.note(missed(*range(1, 9)), START)
-    first = ledger.to_ask_for(START, DAYS, 3)
+    first = ledger.to_ask_for(START, START - DAYS, 3)
     assert len(first) == 3
     for one in first:
         ledger.asking(one, START)
     for again in range(2):
-        (one,) = ledger.to_ask_for(START, DAYS, 3)
+        (one,) = ledger.to_ask_for(START, START - DAYS, 3)
         ledger.asking(one, START + timedelta(seconds=again + 1))
     # One came: somebody receives again.
     ledger.receive(a_delivery("g-5"), NOTHING)
-    assert guids(ledger.to_ask_for(START, DAYS, 3)) == ["g-6", "g-7", "g-8"]
+    assert guids(ledger.to_ask_for(START, START - DAYS, 3)) == ["g-6", "g-7", "g-8"]
 
 
 def test_nothing_is_asked_for_that_github_keeps_no_longer_or_that_was_asked_for_too_often(ledger: Ledger) -> None:
     ledger.note(missed(1, 2), START)
-    assert ledger.to_ask_for(START + DAYS, DAYS, 9) == ()
+    assert ledger.to_ask_for(START + DAYS, START + DAYS - DAYS, 9) == ()
     assert ledger.missing() == ()
     ledger.note(missed(3), START)
     now = START
     for _ in range(MOST_ASKED):
-        (one,) = ledger.to_ask_for(now, 99 * DAYS, 9)
+        (one,) = ledger.to_ask_for(now, now - 99 * DAYS, 9)
         ledger.asking(one, now)
         now += pause_after(one.asked + 1)
-    assert ledger.to_ask_for(now, 99 * DAYS, 9) == ()
+    assert ledger.to_ask_for(now, now - 99 * DAYS, 9) == ()
     assert ledger.missing() == ()
 
 
@@ -100,7 +100,7 @@ def test_what_github_will_not_send_again_is_given_up(ledger: Ledger) -> None:
     ledger.note(missed(1), START)
     ledger.give_up("g-1", "GitHub does not send it again", START)
     ledger.note(missed(1), START)
-    assert ledger.to_ask_for(START, DAYS, 9) == ()
+    assert ledger.to_ask_for(START, START - DAYS, 9) == ()
 
 
 def test_a_round_is_one_process_s_until_it_ends_or_takes_too_long(ledger: Ledger, ledger_url: str) -> None:
@@ -124,5 +124,5 @@ def test_a_round_is_one_process_s_until_it_ends_or_takes_too_long(ledger: Ledger
 @pytest.mark.parametrize("text", ["\x00", "a lone \ud83d", "back\\slash \\u0000"])
 def test_whatever_github_says_of_an_attempt_is_kept(ledger: Ledger, text: str) -> None:
     ledger.note(Tidings(frozenset(), (Attempt(2**52, f"g{text}", START, text, text, text),)), START)
-    (one,) = ledger.to_ask_for(START, DAYS, 1)
+    (one,) = ledger.to_ask_for(START, START - DAYS, 1)
     assert (one.guid, one.event, one.attempt_id) == (f"g{text}", text, 2**52)

@@ -108,7 +108,7 @@ def test_a_run_goes_its_whole_way_with_each_process_in_its_own_role(ledgers: Led
     assert turn is not None
     mint.end_turn(turn, START + LEASE)
     mint.note(Tidings(frozenset(), (Attempt(1, "g", START, "issues", "labeled", "timed out"),)), START)
-    for one in mint.to_ask_for(START, timedelta(days=3), 9):
+    for one in mint.to_ask_for(START, START - timedelta(days=3), 9):
         mint.asking(one, START)
     ledgers[WEB].prove(START)
 

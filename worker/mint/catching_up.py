@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from app.core.missed import ROUND, kept_for, tidings
+from app.core.missed import ROUND, kept_for, reaches_back, tidings
 from app.ledger.errors import LedgerError
 from app.ledger.outcomes import MissedView, Turn
 from app.ledger.store import Ledger
@@ -75,6 +75,11 @@ class _Pass:
         attempt is says it only in a restored ledger: otherwise it may have been quiet since."""
         return self.read_at or (self.floor if self.lost_before else None)
 
+    @property
+    def newest(self) -> datetime | None:
+        """The newest attempt that is known."""
+        return self.top or self.floor
+
     def ended(self) -> "_Pass":
         """The pass came to its end, and the next one is new."""
         return replace(self, floor=self.top, read_at=self.began, top=None, following="", began=None)
@@ -132,7 +137,7 @@ class CatchingUp:
             return
         try:
             turn, left = self._look(turn)
-            left = self._ask() or left
+            left = self._ask(_Pass.read(turn.position).newest) or left
         except GitHubError as error:
             self._ledger.end_turn(_begun_anew(turn, error), self._clock() + _rest(turn, error), error.reason)
             _LOG.warning("the delivery log could not be worked through: %s", error)
@@ -142,12 +147,13 @@ class CatchingUp:
     def _look(self, turn: Turn) -> tuple[Turn, bool]:
         """The log is read down to what an earlier pass has seen; True where it goes on below."""
         at, oldest = _Pass.read(turn.position), self._clock() - self._kept_for
-        since = max(oldest, at.floor - LATE) if at.floor else oldest
         for _ in range(self._bounds.pages):
             page = self._identity.delivery_log(at.following)
             if not at.following:
                 at = replace(at, top=page.attempts[0].at if page.attempts else at.floor, began=self._clock())
                 _say_what_is_lost(at.known_until, oldest)
+            since = reaches_back(self._clock(), at.newest, self._kept_for)
+            since = max(since, at.floor - LATE) if at.floor else since
             inside = [attempt for attempt in page.attempts if attempt.at >= since]
             # By the log's own time as well: a clock that is slow would take for young what no later pass looks at.
             as_of = max(self._as_of(), at.top or self._as_of())
@@ -165,9 +171,10 @@ class CatchingUp:
         """GitHub is asked to send it once more."""
         self._identity.redeliver(one.attempt_id)
 
-    def _ask(self) -> bool:
+    def _ask(self, newest: datetime | None) -> bool:
         """What is due is asked for, each once; True where more may be due soon."""
-        due = self._ledger.to_ask_for(self._clock(), self._kept_for, self._bounds.asked_for)
+        oldest = reaches_back(self._clock(), newest, self._kept_for)
+        due = self._ledger.to_ask_for(self._clock(), oldest, self._bounds.asked_for)
         for one in due:
             # Recorded first: a mint that dies in between asks once too rarely, and again after the pause.
             self._ledger.asking(one, self._clock())

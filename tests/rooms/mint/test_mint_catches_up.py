@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from app.core.missed import IN_FLIGHT, KEPT_DAYS, ROUND
+from app.core.missed import IN_FLIGHT, KEPT_DAYS, ROUND, pause_after
 from app.core.news import Delivery, Ignored
 from tests.fakes.household import app_key
 from tests.rooms.mint.conftest import CONNECTIONS, REPO, Desk
@@ -123,6 +123,22 @@ def test_a_round_that_a_wrong_clock_put_off_for_a_year_is_due(deaf: Deaf) -> Non
     (guid,) = deaf.misses(1)
     deaf.mint.round()
     assert deaf.sent_again() == {guid: 1}
+
+
+def test_a_clock_that_is_days_ahead_gives_up_nothing(deaf: Deaf) -> None:
+    """The ledger's: with such a clock of its own the mint could not ask GitHub for anything."""
+    far = timedelta(days=KEPT_DAYS + 1)
+    (known,) = deaf.misses(1)
+    deaf.control.fault(r"POST .*/attempts", mode="drop")
+    deaf.round()
+    (new,) = deaf.misses(1)
+    CatchingUp(deaf.ledger, deaf.identity, deaf.desk.twin.url, lambda: deaf.desk.now() + far).round()
+    assert {one.guid for one in deaf.ledger.missing()} == {known, new}
+    # What that one wrote down as due in days is due.
+    for _ in range(3):
+        deaf.mint.round()
+        deaf.later(QUICKER + pause_after(2))
+    assert set(deaf.sent_again()) == {known, new}
 
 
 def test_events_that_nobody_follows_are_not_asked_for(deaf: Deaf) -> None:
