@@ -1,6 +1,5 @@
 """The web process: settings in, a server that answers until it is told to stop."""
 
-import secrets
 import signal
 import socket
 import sys
@@ -29,7 +28,7 @@ from app.web.body import LIMITS, BodyReader, Limits
 from app.web.connection import BoundedProtocol
 from app.web.front import FrontDoor
 from app.web.hooks import Hooks
-from app.web.intake import Intake
+from app.web.intake import Intake, new_run_id
 from app.web.live import PACE, Pace
 from app.web.numbers import Numbers
 from app.web.pages import Told, make_pages
@@ -46,12 +45,6 @@ GRACE_SECONDS = 5
 """How long deliveries in flight may take after the process was told to stop."""
 CONNECTIONS = 512
 
-_RUN_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
-
-
-def new_run_id() -> str:
-    """`r-` and 60 random bits in base32: nobody guesses one, and two runs never share one."""
-    return "r-" + "".join(secrets.choice(_RUN_ALPHABET) for _ in range(12))
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,7 @@ def run_belt(belt: Belt) -> int:
     from worker import tasks
     from worker.belts.scratch import clear_left
     from worker.ending import Ending
+    from worker.late_labels import LateLabels
     from worker.rereading import Rereading
     from worker.shop import Shop
     from worker.watching import Watch
@@ -133,12 +134,12 @@ def run_belt(belt: Belt) -> int:
     shop = Shop(settings, ledger, Doorbell(celery), mint, ledger.clock, ending=ending, export=export)
     clear_left(time.time())
     watch = Watch(shop) if belt is Belt.PUBLISHER else None
-    rereading = Rereading(shop, watch) if watch is not None else None
+    readers = (Rereading(shop, watch), LateLabels(shop, watch)) if watch is not None else ()
     ears = Ears(
         belt=belt,
         threads=settings.threads,
         work=lambda effect_id: tasks.work(shop, effect_id),
-        sweep=lambda name: tasks.sweep(shop, watch, rereading),
+        sweep=lambda name: tasks.sweep(shop, watch, *readers),
         stopping=ending.stop,
     )
     code = listen(celery, ears)
@@ -198,13 +199,14 @@ def run_mint() -> int:
     connections = ConnectionSettings(write_gap_seconds=0.0)
     github = settings.github
     with AppIdentity(github.api_url, settings.app_id, key, settings=connections) as identity:
-        server = MintServer(Mint(ledger, identity, Site(github.api_url, connections, settings.bounds), ledger.clock))
+        mint = Mint(ledger, identity, Site(github.api_url, connections, settings.bounds), ledger.clock)
+        server = MintServer(mint)
         _on_stop(server.stop)
         _begin_to_answer(server, settings)
         over = threading.Event()
-        catching_up = CatchingUp(ledger, identity, github.api_url, ledger.clock)
+        catching_up = CatchingUp(ledger, mint, github.api_url, ledger.clock)
         if settings.pull is not None:
-            catching_up = Pulling(ledger, identity, github.api_url, ledger.clock).to(Receiver(*settings.pull))
+            catching_up = Pulling(ledger, mint, github.api_url, ledger.clock).to(Receiver(*settings.pull))
         looking = threading.Thread(target=catching_up.go_on, args=(over,), name="catching up", daemon=True)
         looking.start()
         server.run_until_stopped()

@@ -13,7 +13,7 @@ import msgspec
 
 from app.core.facts import Fact, IssueChanged, IssueEnd, IssueEnded, LabelRemoved, PullRequestEnded, RepositoryEnded
 from app.core.issue import IssueSnapshot
-from app.core.news import Delivery, News, OnIssue
+from app.core.news import READ, Delivery, News, OnIssue
 from app.core.run import Closed, Published, Request, State
 from app.ledger.errors import RunLeftAside
 from app.ledger.outcomes import OpenRun, RunView
@@ -94,7 +94,7 @@ class Rereading:
         view = self._shop.ledger.run(one.run)
         if view is None or isinstance(view.state, Closed):
             return
-        token = self._watch.lend(one.installation_id, one.repository_id, at)
+        token = self._watch.lend(one.installation_id, [one.repository_id], at)
         with self._shop.connection(token, one.installation_id) as connection:
             reader = Reader(connection, RepositoryRef(one.repository_id, one.repository))
             for fact in _facts(reader, view.state, at):
@@ -113,7 +113,7 @@ class Rereading:
             return
         here = OnIssue(one.repository_id, view.state.request.issue_number)
         news = [News(here, each.fact) for each in told.news]
-        found = Delivery(f"read:comment:{comment.id}", "issue_comment", told.action, at, body)
+        found = Delivery(f"{READ}comment:{comment.id}", "issue_comment", told.action, at, body)
         self._shop.doorbell.ring(self._shop.ledger.receive(found, *news).rings)
 
 

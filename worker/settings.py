@@ -19,6 +19,7 @@ from app.core.verdict import Refused
 from app.settings import (
     APP_KEYS,
     DEFAULT_API,
+    DEFAULT_LABEL,
     LOOPBACK,
     MODEL_KEY,
     NO_APP,
@@ -32,6 +33,7 @@ from app.settings import (
     bounds_settings,
     data_dir,
     days_settings,
+    label,
     ledger_settings,
     local_url,
     queue_settings,
@@ -147,6 +149,7 @@ class BeltSettings:
     """What models may cost in a day; for the belts that talk to one."""
     lease: timedelta = timedelta(seconds=60)
     watch_seconds: float = 30.0
+    label: str = DEFAULT_LABEL
     threads: int = 2
     telemetry: Telemetry | None = None
     """What is sent to a collector; None where nobody asked for it."""
@@ -243,12 +246,13 @@ def belt_settings(belt: Belt, env: Mapping[str, str]) -> BeltSettings:
         mirror_bytes=(whole_number(env, "COUNTERSIGN_MIRROR_GB", MIRROR_GIGABYTES, (1, 100_000)) or 1) * 10**9,
         docs=docs_settings(env) if belt is Belt.PLANNER else DocsSettings(),
         bwrap=Path(env.get("COUNTERSIGN_BWRAP", "").strip() or DEFAULT_BWRAP),
-        environments_gb=_environments_gb(env),
+        environments_gb=whole_number(env, "COUNTERSIGN_ENVIRONMENTS_GB", DEFAULT_ENVIRONMENTS_GB, (1, 100_000)) or 1,
         box=box_terms(env) if with_model else BoxTerms(),
         bounds=bounds_settings(env) if belt is Belt.PUBLISHER else NO_BOUNDS,
         days=days_settings(env) if with_model else DayCaps(),
         lease=timedelta(seconds=_seconds(env, "COUNTERSIGN_LEASE_SECONDS", 60.0, LONGEST_LEASE.total_seconds())),
         watch_seconds=_seconds(env, "COUNTERSIGN_WATCH_SECONDS", 30.0),
+        label=label(env) if belt is Belt.PUBLISHER else DEFAULT_LABEL,
         telemetry=telemetry_settings(env),
     )
 
@@ -371,11 +375,6 @@ def _host(url: str) -> str:
 
 def _descriptor(env: Mapping[str, str], name: str) -> int | None:
     return whole_number(env, name, None, (3, 65_535))
-
-
-def _environments_gb(env: Mapping[str, str]) -> int:
-    given = whole_number(env, "COUNTERSIGN_ENVIRONMENTS_GB", DEFAULT_ENVIRONMENTS_GB, (1, 100_000))
-    return DEFAULT_ENVIRONMENTS_GB if given is None else given
 
 
 def address_in(env: Mapping[str, str], name: str) -> tuple[str, int] | None:

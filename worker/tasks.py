@@ -22,6 +22,7 @@ from worker.ending import REASON
 from worker.evidence.recalling import Recollection
 from worker.evidence.trace import Trace
 from worker.github.errors import Moved
+from worker.late_labels import LateLabels
 from worker.outcomes import (
     Abandon,
     Away,
@@ -107,7 +108,7 @@ def _tell_end(shop: Shop, claim: Claim) -> None:
         shop.export.add_run(claim.run, view.opened_at, view.updated_at, str(claim.state.reason))
 
 
-def sweep(shop: Shop, watch: Watch | None, rereading: Rereading | None = None) -> None:
+def sweep(shop: Shop, watch: Watch | None, *readers: Rereading | LateLabels) -> None:
     """Rings what is owed and was not heard; the publisher also looks for thumbs, for what has expired, for what
     makes no progress, and for what it was not told."""
     if shop.ending.begun:
@@ -118,8 +119,8 @@ def sweep(shop: Shop, watch: Watch | None, rereading: Rereading | None = None) -
         _expire(shop)
         watch.look(shop.clock())
         look_around(shop, shop.clock())
-        if rereading is not None:
-            rereading.look(shop.clock())
+        for reader in readers:
+            reader.look(shop.clock())
     elif shop.ledger.any_open():
         # Work is coming: an idle product stays small, and a waiting person does not wait for imports.
         shop.warm()

@@ -99,7 +99,7 @@ HOLDS: Mapping[str, tuple[str, ...]] = {
     "mint": (*_LEDGER, *GITHUB, *_BOUNDS, *_PULL, "GITHUB_APP_ID", "GITHUB_PRIVATE_KEY", "GITHUB_PRIVATE_KEY_PATH"),
     "planner": (*_BELT, *_MIRRORS, *_MODELS, *_TEMPLATES, *_DOCS, *_BOX),
     "executor": (*_BELT, *_MIRRORS, *_MODELS, *_TEMPLATES, *_BOX),
-    "publisher": (*_BELT, *_BOUNDS),
+    "publisher": (*_BELT, *_BOUNDS, "COUNTERSIGN_LABEL"),
     "beat": _QUEUE,
 }
 """Which variables each process gets, beside those that everybody may have."""

@@ -76,9 +76,9 @@ class Watch:
             if due:
                 self._look_there(installation_id, here, due, at)
 
-    def lend(self, installation_id: int, repository_id: int, at: datetime) -> Token:
-        """A token that reads in this repository; it stays ours. Raises `MintDenied`, `MintUnreachable`."""
-        return self._token(installation_id, [repository_id], at)
+    def lend(self, installation_id: int, repositories: list[int], at: datetime) -> Token:
+        """A token that reads in these repositories; it stays ours. Raises `MintDenied`, `MintUnreachable`."""
+        return self._token(installation_id, repositories, at)
 
     def close(self) -> None:
         """Gives every token back."""

@@ -119,8 +119,8 @@ REACH: Mapping[EffectKind, Reach] = MappingProxyType(
 )
 
 WATCH: Reach = Reach(Belt.PUBLISHER, _only(metadata="read", issues="read"))
-"""Reading issues of open runs, and the reactions on their plan comments, in one installation's repositories: no
-effect, since nothing is owed."""
+"""Reading issues of open runs, the reactions on their plan comments, and labels of which nobody was told, in one
+installation's repositories: no effect, since nothing is owed."""
 
 
 @dataclass(frozen=True, slots=True)

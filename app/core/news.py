@@ -5,6 +5,9 @@ from datetime import datetime
 
 from app.core.facts import Fact
 
+READ = "read:"
+"""How the guid begins of what no delivery told and was found by reading."""
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:

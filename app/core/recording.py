@@ -8,6 +8,8 @@ MINT = "mint"
 """Reads all, and records no fact of a run."""
 
 _TOLD = (
+    "labelled",
+    "labelled_again",
     "command_given",
     "command_unclear",
     "answered",
@@ -21,7 +23,7 @@ _TOLD = (
 
 RECORDS: Mapping[str, frozenset[str]] = MappingProxyType(
     {
-        WEB: frozenset((*_TOLD, "labelled", "labelled_again", "plan_comment_changed")),
+        WEB: frozenset((*_TOLD, "plan_comment_changed")),
         MINT: frozenset[str](),
         "planner": frozenset(
             (

@@ -98,7 +98,7 @@ class Minted(Part):
     effect_id: int | None
     belt: Belt
     purpose: str
-    """The effect's kind, or `watch`."""
+    """The effect's kind; or `watch`; or `list`, of the mint itself, which opens no more than names."""
     repository_id: int
     beside: tuple[int, ...] = ()
     """Further repositories that it opens; only a token for watching does."""

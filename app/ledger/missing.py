@@ -14,6 +14,9 @@ from app.ledger.schema import deliveries, missed, rounds
 PROOF = "proof"
 """The row that is written to show that writing works."""
 
+ANSWERED, RECEIVED, FETCHED = "it was answered", "it was received", "it was fetched"
+"""What becomes of a missed delivery that came after all; every other outcome says that it will not."""
+
 LOOKED_BACK = 10
 """How many of the last that were asked for say whether anybody receives what GitHub sends."""
 
@@ -77,7 +80,7 @@ class Missing(OnDatabase):
                 if attempt.guid not in there:
                     self._note_one(connection, attempt, now)
             answered = missed.c.settled_at.is_(None) & missed.c.guid.in_(told.arrived)
-            connection.execute(update(missed).where(answered).values(settled_at=now, outcome="it was answered"))
+            connection.execute(update(missed).where(answered).values(settled_at=now, outcome=ANSWERED))
 
         if told.missed or told.arrived:
             self._database.writing(work)
@@ -124,6 +127,14 @@ class Missing(OnDatabase):
                 for row in connection.execute(query)
             )
 
+    def labels_given_up(self, after: datetime, now: datetime) -> tuple[datetime, ...]:
+        """Of the deliveries of labels that were given up later than `after`, when the last attempts at them failed."""
+        lost = missed.c.outcome.not_in((ANSWERED, RECEIVED, FETCHED))
+        when = (missed.c.settled_at > after) & (missed.c.settled_at <= now)
+        labels = (missed.c.event == "issues") & (missed.c.action == "labeled")
+        with self._database.reading() as connection:
+            return tuple(connection.scalars(select(missed.c.failed_at).where(when, lost, labels)))
+
     def _note_one(self, connection: Connection, attempt: Attempt, now: datetime) -> None:
         newest = {"attempt_id": attempt.id, "failed_at": attempt.at, "why": attempt.status}
         first = {"event": attempt.event, "action": attempt.action, "asked": 0, "due_at": now, "outcome": ""}
@@ -134,7 +145,7 @@ class Missing(OnDatabase):
     def _settle(self, connection: Connection, now: datetime, oldest: datetime) -> None:
         still = missed.c.settled_at.is_(None)
         ends = (
-            (missed.c.guid.in_(select(deliveries.c.guid)), "it was received"),
+            (missed.c.guid.in_(select(deliveries.c.guid)), RECEIVED),
             (missed.c.failed_at < oldest, "GitHub keeps it no longer"),
             ((missed.c.asked >= MOST_ASKED) & (missed.c.due_at <= now), f"it was asked for {MOST_ASKED} times"),
         )

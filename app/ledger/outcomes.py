@@ -8,6 +8,7 @@ from typing import Any
 from app.core.belts import Belt
 from app.core.effects import Effect
 from app.core.facts import Fact
+from app.core.gap import Gap
 from app.core.issue import Person
 from app.core.run import State
 
@@ -217,6 +218,16 @@ class Turn:
     name: str
     position: dict[str, Any]
     failures: int
+
+
+@dataclass(frozen=True, slots=True)
+class UnheardPlace:
+    """A repository in which labels may have been set in a gap, of which nothing was delivered."""
+
+    installation_id: int
+    repository_id: int
+    repository: str
+    gap: Gap
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,26 @@ from sqlalchemy import ColumnElement, Connection, select, update
 from app.core.advance import advance
 from app.core.belts import Belt
 from app.core.facts import CommandGiven, Fact, Labelled, LabelledAgain
-from app.core.news import Delivery, Ignored, News, OnInstallation, OnIssue, OnPull, OnRepository, Seen, Subject, Trigger
+from app.core.news import (
+    READ,
+    Delivery,
+    Ignored,
+    News,
+    OnInstallation,
+    OnIssue,
+    OnPull,
+    OnRepository,
+    Seen,
+    Subject,
+    Trigger,
+)
 from app.core.run import Closed, Request
 from app.core.verdict import Refused
 from app.ledger.engine import TRIES, OnDatabase
 from app.ledger.errors import LedgerUnreachable, RunCorrupt
 from app.ledger.folding import Living, cached, locked, owe, taken, write_newest
 from app.ledger.outcomes import Received, Recorded, Ring
-from app.ledger.schema import OPEN, deliveries, effects, labels, repositories, runs
+from app.ledger.schema import OPEN, deliveries, effects, facts, labels, repositories, runs
 
 ZSTD_LEVEL = 1
 """The quickest: a webhook's body shrinks to a fifth with it, and the receiver must be quick."""
@@ -142,10 +154,12 @@ class Receiving(OnDatabase):
                 living = locked(connection, id, guid)
                 # It may have ended while its lock was waited for: then there is room for a new one.
                 if living is not None and not isinstance(living.state, Closed):
+                    if _had_it(connection, living, guid, fact):
+                        return Received(new=True, outcome=f"ignored: that label has its run, {id}")
                     again = LabelledAgain(at=fact.at, happened_at=fact.happened_at, person=request.labeller)
                     return self._taken_by_all(connection, [living], again)
-            if (later := _labelled_since(connection, issue, fact)) is not None:
-                return Received(new=True, outcome=f"ignored: the label was set again later, for run {later}")
+            if (later := _labelled_since(connection, issue, guid, fact)) is not None:
+                return Received(new=True, outcome=f"ignored: that label, or a later one, had its run, {later}")
             if (opened := self._opened(connection, guid, fact)) is not None:
                 outcome = f"opened run {opened.id}"
                 return Received(True, (opened.id,), outcome, tuple(opened.rings))
@@ -211,9 +225,9 @@ def _newest(connection: Connection, subject: Subject) -> Sequence[str]:
     return connection.scalars(select(runs.c.id).where(here).order_by(runs.c.opened_at.desc()).limit(1)).all()
 
 
-def _labelled_since(connection: Connection, issue: OnIssue, fact: Labelled) -> str | None:
-    """Id of the issue's newest run where its label was set later than this one was: this comes late, and what it asked
-    for has had its run (github-facts 23, 24)."""
+def _labelled_since(connection: Connection, issue: OnIssue, guid: str, fact: Labelled) -> str | None:
+    """Id of the issue's newest run where its label was set later than this one was, or was this very one: this comes
+    late, and what it asked for has had its run (github-facts 23, 24)."""
     for id in _newest(connection, issue):
         try:
             living = locked(connection, id)
@@ -221,9 +235,30 @@ def _labelled_since(connection: Connection, issue: OnIssue, fact: Labelled) -> s
             # Whatever it was: the issue is not closed to new runs because of it.
             return None
         since = living.state.request.labelled_at if living is not None else None
-        if since is not None and fact.happened_at is not None and fact.happened_at < since:
+        if living is None or since is None or fact.happened_at is None:
+            return None
+        if fact.happened_at < since or _had_it(connection, living, guid, fact):
             return id
     return None
+
+
+def _had_it(connection: Connection, living: Living, guid: str, fact: Labelled) -> bool:
+    """Whether the run is of this very label, which was told once and read once. Two that were told in one second are
+    two: somebody may have taken it off between."""
+    before, now = living.state.request, fact.request
+    same = fact.happened_at is not None and fact.happened_at == before.labelled_at
+    same = same and now.label.casefold() == before.label.casefold() and _id_of(now) == _id_of(before)
+    return same and (guid.startswith(READ) or _was_read(connection, living.id))
+
+
+def _id_of(request: Request) -> int | None:
+    return request.labeller.id if request.labeller is not None else None
+
+
+def _was_read(connection: Connection, run: str) -> bool:
+    """Whether no delivery told of the label that opened the run."""
+    first = select(facts.c.delivery).where(facts.c.run_id == run, facts.c.seq == 1)
+    return (connection.scalar(first) or "").startswith(READ)
 
 
 def _concerned(connection: Connection, subject: Subject) -> Sequence[str]:

@@ -32,14 +32,16 @@ _WRITES: dict[str, tuple[str, ...]] = {
         "UPDATE (available_at) ON effects",
         f"UPDATE ({_RUNS}) ON runs",
     ),
-    MINT: ("INSERT, UPDATE, DELETE ON mints", "INSERT, UPDATE ON missed, rounds"),
+    MINT: ("INSERT, UPDATE, DELETE ON mints", "INSERT, UPDATE ON missed, rounds, unheard"),
     "planner": _BELTS,
     "executor": _BELTS,
     "publisher": (
         *_BELTS,
-        "INSERT ON deliveries, repositories",
+        # A label that it read comes in as if it had been delivered. Where it is to read, the mint says.
+        "INSERT ON deliveries, repositories, labels, runs",
         "UPDATE (outcome) ON deliveries",
-        "UPDATE ON repositories",
+        "UPDATE ON repositories, labels",
+        "UPDATE (due_at), DELETE ON unheard",
         "SELECT, INSERT ON keys",
     ),
 }

@@ -19,7 +19,7 @@ from sqlalchemy import (
 
 from app.ledger.written import AnyName, AnyText, BigId, Moment
 
-REVISION = "0006"
+REVISION = "0007"
 """The newest migration: what `open_ledger` asks for, without loading Alembic."""
 
 metadata = MetaData()
@@ -56,6 +56,17 @@ missed = Table(
         sqlite_where=text("settled_at IS NULL"),
         postgresql_where=text("settled_at IS NULL"),
     ),
+)
+
+unheard = Table(
+    "unheard",
+    metadata,
+    Column("repository_id", BigInteger, primary_key=True, autoincrement=False),
+    Column("installation_id", BigInteger, nullable=False),
+    Column("full_name", AnyText, nullable=False, comment="its name when the mint listed it"),
+    Column("since", Moment, nullable=False, comment="what happened from then"),
+    Column("until", Moment, nullable=False, comment="until then may have been told to nobody"),
+    Column("due_at", Moment, nullable=False, comment="not to be read before"),
 )
 
 rounds = Table(

@@ -19,6 +19,7 @@ from app.ledger.money import Money
 from app.ledger.pruning import Pruning
 from app.ledger.receiving import Receiving
 from app.ledger.schema import REVISION
+from app.ledger.unheard import Unheard
 from app.ledger.views import Views
 
 _said: set[tuple[str, str]] = set()
@@ -29,6 +30,7 @@ class Ledger(
     Receiving,
     Missing,
     Rounds,
+    Unheard,
     Claims,
     Limits,
     Views,

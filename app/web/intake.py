@@ -4,6 +4,7 @@ The models are our own and lenient: they name only the fields that are read, and
 to leave out is optional (github-facts 3, 36). A field that nobody reads cannot make a delivery fail.
 """
 
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -30,6 +31,8 @@ from app.web.reading import (
     person_of,
     snapshot_of,
 )
+
+_RUN_ALPHABET = "abcdefghijklmnopqrstuvwxyz234567"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,11 @@ class Intake:
             return ""
         head, _, word = folded.partition(f"{ours}:")
         return word.strip() if not head and word.strip() else None
+
+
+def new_run_id() -> str:
+    """`r-` and 60 random bits in base32: nobody guesses one, and two runs never share one."""
+    return "r-" + "".join(secrets.choice(_RUN_ALPHABET) for _ in range(12))
 
 
 _OF_ISSUES = ("issues", "issue_comment")

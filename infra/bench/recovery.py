@@ -24,6 +24,7 @@ from infra.twin.twin import AppWish, Twin
 from worker.github.app import AppIdentity
 from worker.github.asking import ConnectionSettings
 from worker.mint.catching_up import CatchingUp
+from worker.mint.mint import Mint, Site
 
 DELIVERIES = 1_000
 OUTAGE = timedelta(hours=1)
@@ -88,7 +89,8 @@ def recovery(count: int = DELIVERIES) -> dict[str, Any]:
         app_id, connections = str(twin.app.id), ConnectionSettings(write_gap_seconds=0.0)
         with AppIdentity(twin.url, app_id, private, seconds, connections) as identity:
             ledger = open_ledger(settings.ledger.url)
-            numbers = _recovered(twin, clock, ledger, CatchingUp(ledger, identity, twin.url, clock.now))
+            mint = Mint(ledger, identity, Site(twin.url, connections), clock.now)
+            numbers = _recovered(twin, clock, ledger, CatchingUp(ledger, mint, twin.url, clock.now))
             ledger.close()
         server.should_exit = True
         thread.join(20)

@@ -59,7 +59,7 @@ def _belt(belt: Belt) -> Part:
     asked = [*_GITHUB, "COUNTERSIGN_SWEEP_SECONDS"]
     asked += [*_MODELS, "COUNTERSIGN_TEMPLATE_VERSIONS", "COUNTERSIGN_TEMPLATE_CANDIDATES"] if boxed else []
     asked += _DOCS if belt is Belt.PLANNER else []
-    asked += [] if boxed else ["COUNTERSIGN_WATCH_SECONDS"]
+    asked += [] if boxed else ["COUNTERSIGN_WATCH_SECONDS", "COUNTERSIGN_LABEL"]
     return Part(
         name,
         ("worker", name),

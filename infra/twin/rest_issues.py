@@ -6,7 +6,7 @@ from infra.twin import shapes, shapes_issues, talk
 from infra.twin.access import actor_of, reaches
 from infra.twin.dispatch import Handler, paged
 from infra.twin.forge import Forge
-from infra.twin.state import Comment, Happening, Issue, Label, Reaction, Repo
+from infra.twin.state import Comment, Happening, Issue, Label, Reaction, Repo, stamp
 from infra.twin.talk import Place
 from infra.twin.wire import Call, Refused, Reply, invalid, not_found, text_field
 
@@ -36,13 +36,15 @@ def get_issue(forge: Forge, call: Call, repo: Repo) -> Reply:
 
 
 def list_issues(forge: Forge, call: Call, repo: Repo) -> Reply:
-    """`GET issues`: newest first, `state` open by default, `labels` all required."""
+    """`GET issues`: newest first, `state` open by default, `labels` all required, changed at or after `since`."""
     state = call.query.get("state", "open")
+    since = call.query.get("since", "")
     wanted = {name.lower() for name in call.query.get("labels", "").split(",") if name}
     chosen = [
         one
         for one in sorted(repo.issues, key=lambda one: -one.number)
         if not one.deleted and state in {"all", one.state} and wanted <= {mark.name.lower() for mark in one.labels}
+        and (stamp(one.updated) or "") >= since
     ]
     return paged(forge, call, [shapes_issues.issue(forge.world, repo, one) for one in chosen])
 

@@ -158,7 +158,7 @@ class House:
         site = Site(self.twin.url, connections, bounds_settings(self.env))
         ledger = self.ledger_of("mint")
         self.mint = Mint(ledger, self._identity, site, self.now)
-        self._catching_up = CatchingUp(ledger, self._identity, self.twin.url, self.now)
+        self._catching_up = CatchingUp(ledger, self.mint, self.twin.url, self.now)
         self._mint_server = MintServer(self.mint)
         self._lines, theirs = socket.socketpair()
         self._mint_server.take_lines(theirs.detach())

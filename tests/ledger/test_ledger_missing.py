@@ -5,13 +5,16 @@ from datetime import timedelta
 
 import pytest
 
+from app.core import facts as f
+from app.core.gap import Gap
+from app.core.issue import Person
 from app.core.missed import MOST_ASKED, Attempt, Tidings, pause_after, tidings
-from app.core.news import Ignored
+from app.core.news import READ, Ignored, News, Seen
 from app.ledger import open_ledger
-from app.ledger.outcomes import MissedView
+from app.ledger.outcomes import MissedView, UnheardPlace
 from app.ledger.store import Ledger
-from tests.fakes.deliveries import a_delivery
-from tests.fakes.facts import START, WIDE
+from tests.fakes.deliveries import a_delivery, on_issue
+from tests.fakes.facts import MIRA, OTTO, START, WIDE, a_request, labelled
 
 DAYS = timedelta(days=3)
 MINUTE = timedelta(minutes=1)
@@ -126,3 +129,77 @@ def test_whatever_github_says_of_an_attempt_is_kept(ledger: Ledger, text: str) -
     ledger.note(Tidings(frozenset(), (Attempt(2**52, f"g{text}", START, text, text, text),)), START)
     (one,) = ledger.to_ask_for(START, START - DAYS, 1)
     assert (one.guid, one.event, one.attempt_id) == (f"g{text}", text, 2**52)
+
+
+# -- what nobody will tell any more -----------------------------------------------------------------------------------
+
+GAP = Gap(START - 2 * DAYS, START - DAYS)
+PLACES = tuple(Seen(WIDE + number, f"acme/r-{number}", 7) for number in (1, 2))
+
+
+def test_labels_that_were_given_up_are_told_by_their_last_attempts_and_none_that_came(ledger: Ledger) -> None:
+    ledger.note(missed(1, 2, 3, 4), START)
+    ledger.note(Tidings(frozenset(), (Attempt(WIDE, "g-9", START, "issues", "closed", "timed out"),)), START)
+    ledger.receive(a_delivery("g-1"), NOTHING)
+    ledger.note(missed(2, status="OK"), START)
+    ledger.to_ask_for(START, START - DAYS, 9)
+    assert ledger.labels_given_up(START - MINUTE, START) == ()
+    ledger.give_up("g-3", "GitHub does not send it again", START)
+    ledger.give_up("g-9", "GitHub does not send it again", START)
+    assert ledger.labels_given_up(START - MINUTE, START) == (START - MINUTE + timedelta(seconds=3),)
+    later = START + DAYS
+    ledger.to_ask_for(later, later - DAYS, 9)
+    assert ledger.labels_given_up(START, later) == (START - MINUTE + timedelta(seconds=4),)
+    assert ledger.labels_given_up(later, later) == ()
+
+
+def test_a_repository_is_to_be_read_until_it_was_read_for_every_gap(ledger: Ledger, ledger_url: str) -> None:
+    ledger.to_be_read(PLACES, GAP, START)
+    one, other = ledger.unheard(START)
+    assert (one, other) == tuple(UnheardPlace(7, seen.repository_id, seen.full_name, GAP) for seen in PLACES)
+    ledger.read_later(other, START + MINUTE)
+    assert ledger.unheard(START) == (one,) and ledger.unheard_in(7) == {one.repository_id, other.repository_id}
+    # While it was read another gap was found: it is to be read for both, under its name of now.
+    renamed = Seen(one.repository_id, "acme/renamed", 8)
+    ledger.to_be_read([renamed], Gap(START - MINUTE, START), START)
+    ledger.was_read(one)
+    both = UnheardPlace(8, one.repository_id, "acme/renamed", Gap(GAP.since, START))
+    assert ledger.unheard(START) == (both,) and ledger.unheard_in(7) == {other.repository_id}
+    ledger.to_be_read([renamed], GAP, START)
+    assert ledger.unheard(START) == (both,)
+    ledger.was_read(both)
+    with closing(open_ledger(ledger_url)) as another:
+        assert another.unheard(START) == () and another.unheard(START + MINUTE) == (other,)
+
+
+def test_what_a_wrong_clock_put_off_for_a_year_is_due(ledger: Ledger) -> None:
+    ledger.to_be_read(PLACES, GAP, START + timedelta(days=365))
+    assert len(ledger.unheard(START)) == 2
+
+
+def set_by(person: Person, run: str) -> News:
+    """The label, set by somebody a minute ago."""
+    when = START - MINUTE
+    request = a_request(run=run).model_copy(update={"labelled_at": when, "labeller": person})
+    return on_issue(labelled(request).model_copy(update={"happened_at": when}), request)
+
+
+@pytest.mark.parametrize("guids", [(f"{READ}label:1", "g-1"), ("g-1", f"{READ}label:1")])
+@pytest.mark.parametrize("over", [True, False])
+def test_a_label_that_was_told_and_read_has_one_run_whichever_came_first(
+    ledger: Ledger, guids: tuple[str, str], over: bool
+) -> None:
+    def again() -> int:
+        view = ledger.run("r-000001")
+        assert view is not None
+        return [one.fact.kind for one in view.facts].count("labelled_again")
+
+    assert ledger.receive(a_delivery(guids[0]), set_by(MIRA, "r-000001")).outcome == "opened run r-000001"
+    if over:
+        ended = f.IssueEnded(at=START, how=f.IssueEnd.CLOSED, person=MIRA)
+        ledger.receive(a_delivery("g-2"), on_issue(ended, a_request()))
+    assert "r-000001" in ledger.receive(a_delivery(guids[1]), set_by(MIRA, "r-000002")).outcome
+    assert (again(), len(ledger.runs())) == (0, 1)
+    # Somebody else who set it in that second did so besides.
+    ledger.receive(a_delivery(f"{READ}label:2"), set_by(OTTO, "r-000003"))
+    assert (again(), len(ledger.runs())) == ((0, 2) if over else (1, 1))

@@ -48,7 +48,7 @@ def test_a_label_that_is_heard_of_after_a_later_one_had_its_run_opens_no_other(l
     for number, fact in enumerate((later, over)):
         ledger.receive(a_delivery(f"g-{number}"), on_issue(fact, a_request()))
     received = ledger.receive(a_delivery("g-late"), on_issue(late, a_request()))
-    assert received.outcome == "ignored: the label was set again later, for run r-000003"
+    assert received.outcome == "ignored: that label, or a later one, had its run, r-000003"
     assert [run.open for run in ledger.runs()] == [False]
     assert ledger.receive(a_delivery("g-again"), on_issue(again, a_request())).outcome == "opened run r-000005"
 

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from typing import get_args
@@ -15,8 +16,10 @@ from app.core.belts import Belt
 from app.core.budget import Spent
 from app.core.days import DayCaps, Held, Paid
 from app.core.effects import DraftPlan, Execute, LookUpAuthority, Slot
+from app.core.gap import Gap
 from app.core.kept_answer import KeptAnswer
 from app.core.missed import Attempt, Tidings
+from app.core.news import READ, Seen, Trigger
 from app.core.recording import MINT, RECORDS, WEB
 from app.core.run import Built
 from app.core.verb import Verb
@@ -24,8 +27,8 @@ from app.ledger import migrate, open_ledger
 from app.ledger.errors import LedgerForbids
 from app.ledger.roles import roles_sql
 from app.ledger.store import Ledger
-from tests.fakes.deliveries import LEASE, Told
-from tests.fakes.facts import MIRA, START, drafted, found, labelled, sha
+from tests.fakes.deliveries import LEASE, Told, a_delivery, on_issue
+from tests.fakes.facts import MIRA, START, a_request, drafted, found, labelled, sha
 from tests.ledger.test_ledger_keeping import a_mint, a_plan, a_span
 
 KINDS = [kind.model_fields["kind"].default for kind in get_args(get_args(f.Fact)[0])]
@@ -111,6 +114,17 @@ def test_a_run_goes_its_whole_way_with_each_process_in_its_own_role(ledgers: Led
     for one in mint.to_ask_for(START, START - timedelta(days=3), 9):
         mint.asking(one, START)
     ledgers[WEB].prove(START)
+    # A label of which nobody was told, in a repository that the mint names.
+    lost = a_request(run="r-000002", number=8)
+    mint.to_be_read([Seen(lost.repository_id, lost.repository, lost.installation_id)], Gap(START, START), START)
+    publisher = ledgers["publisher"]
+    (place,) = publisher.unheard(START)
+    trigger = Trigger(lost.repository_id, 5, "countersign")
+    news = replace(on_issue(labelled(lost), lost), trigger=trigger)
+    for number in (1, 2):
+        assert publisher.receive(a_delivery(f"{READ}label:{number}"), news).new
+    publisher.read_later(place, START)
+    publisher.was_read(place)
 
 
 def test_nobody_records_what_is_another_s_nor_changes_a_fact_nor_reads_the_marker_s_key(ledgers: Ledgers) -> None:
@@ -127,6 +141,11 @@ def test_nobody_records_what_is_another_s_nor_changes_a_fact_nor_reads_the_marke
         assert not _may(ledger, "UPDATE plans SET body = ''"), process
         assert _may(ledger, "SELECT secret FROM keys") == (process == "publisher")
         assert _may(ledger, "UPDATE mints SET refused = true") == (process == MINT)
+        # Where labels are looked for is the mint's to say, and the publisher's to have done.
+        assert _may(ledger, "INSERT INTO unheard VALUES (1, 1, 'a/b', now(), now(), now())") == (process == MINT)
+        assert _may(ledger, "UPDATE unheard SET repository_id = 1") == (process == MINT)
+        assert _may(ledger, "UPDATE unheard SET due_at = now()") == (process in (MINT, "publisher"))
+        assert _may(ledger, "DELETE FROM unheard") == (process == "publisher")
         asking = ("planner", "executor")
         for name, writers in (("limit 42", RECORDS), ("money 42", (WEB, MINT, *asking)), ("deliveries", (WEB, MINT))):
             row = f"INSERT INTO rounds VALUES ('{name}', now(), '{{}}', 0, '')"

@@ -16,10 +16,10 @@ from msgspec import Struct, field
 
 from app.core.missed import Attempt
 from worker.github.asking import Anonymous, ConnectionSettings, Credential, InstallationToken, Limit, Request
-from worker.github.connection import connect
+from worker.github.connection import Connection, connect
 from worker.github.errors import Call, GitHubError, Moved, Unauthorized
 from worker.github.place import segment
-from worker.github.views import Account, decode
+from worker.github.views import Account, RepositoryRef, decode
 
 T = TypeVar("T")
 
@@ -69,6 +69,13 @@ class LogPage(Struct, frozen=True):
     following: str
 
 
+class RepositoriesPage(Struct, frozen=True):
+    """A page of an installation's repositories, and the address of the next one; empty on the last."""
+
+    repositories: tuple[RepositoryRef, ...]
+    following: str
+
+
 class Fetched(Struct, frozen=True):
     """A delivery out of the log, with the payload that was to be delivered."""
 
@@ -114,6 +121,10 @@ class _AppAnswer(Struct):
 
 class _RepositoryId(Struct):
     id: int
+
+
+class _Reached(Struct):
+    repositories: tuple[RepositoryRef, ...]
 
 
 class _TokenAnswer(Struct):
@@ -185,6 +196,10 @@ class AppIdentity:
         owner, _, name = full_name.partition("/")
         return self._one(InstallationView, f"/repos/{segment(owner)}/{segment(name)}/installation")
 
+    def installations(self) -> tuple[InstallationView, ...]:
+        """Every installation, suspended ones too (github-facts 69)."""
+        return installations_of(self._connection)
+
     def granted(self, installation_id: int) -> dict[str, str]:
         """What the App may do in an installation now, whatever its repositories are called (github-facts 25). Raises
         `NotFound` where there is no such installation any more."""
@@ -205,6 +220,15 @@ class AppIdentity:
         wanted = (repository_id, *beside)
         return self._cut(installation_id, {"repository_ids": list(wanted)}, permissions, wanted)
 
+    def mint_to_list(self, installation_id: int) -> Token:
+        """A token with which the installation's repositories are listed: it opens every one of them, and of none more
+        than what it is called and how it is set up (`metadata: read`)."""
+        answer, call = self._asked(installation_id, {"permissions": {"metadata": "read"}})
+        token = Token(answer.token, answer.expires_at, answer.permissions, ())
+        if answer.permissions != {"metadata": "read"}:
+            raise BroaderThanAsked(self._drop(token, {"metadata": "read"}, 0), call)
+        return token
+
     def mint_named(self, installation_id: int, name: str, permissions: Mapping[str, str]) -> Token:
         """As `mint`, for one repository of which only the name (without its owner) is known, and for reading only."""
         if not permissions or set(permissions.values()) != {"read"}:
@@ -219,11 +243,7 @@ class AppIdentity:
         wanted: Sequence[int] = (),
     ) -> Token:
         """A token that is exactly what was asked for; where no ids are `wanted`, it is for one repository."""
-        path = f"/app/installations/{installation_id}/access_tokens"
-        body = {**where, "permissions": dict(permissions)}
-        call = Call("POST", path)
-        content = self._connection.write(Request("POST", path, {}, body, (201,)))
-        answer = decode(_TokenAnswer, content, call)
+        answer, call = self._asked(installation_id, {**where, "permissions": dict(permissions)})
         repository_ids = tuple(repository.id for repository in answer.repositories or ())
         token = Token(answer.token, answer.expires_at, answer.permissions, repository_ids)
         asked = dict(permissions) | {"metadata": permissions.get("metadata", "read")}
@@ -232,6 +252,11 @@ class AppIdentity:
         if answer.selection != "selected" or not same or granted != asked:
             raise BroaderThanAsked(self._drop(token, asked, len(wanted) or 1), call)
         return token
+
+    def _asked(self, installation_id: int, body: Mapping[str, object]) -> tuple[_TokenAnswer, Call]:
+        path = f"/app/installations/{installation_id}/access_tokens"
+        call = Call("POST", path)
+        return decode(_TokenAnswer, self._connection.write(Request("POST", path, {}, body, (201,))), call), call
 
     def revoke(self, token: Token) -> None:
         """The token works no more; one that had already expired counts as revoked."""
@@ -278,10 +303,27 @@ class AppIdentity:
         return decode(kind, self._connection.get(path), Call("GET", path))
 
     def _drop(self, token: Token, asked: Mapping[str, str], count: int) -> str:
-        number = "one repository" if count == 1 else f"{count} repositories"
+        number = {0: "listing", 1: "one repository"}.get(count, f"{count} repositories")
         said = f"GitHub cut {token!r} where {dict(asked)} for {number} was asked."
         try:
             self.revoke(token)
         except GitHubError as problem:
             return f"{said} It could NOT be revoked: {problem.reason}"
         return f"{said} It was revoked."
+
+
+def installations_of(connection: Connection) -> tuple[InstallationView, ...]:
+    """What the App, whose connection it is, is told of where it is installed."""
+    path = "/app/installations"
+    pages = connection.pages(path)
+    return tuple(one for page in pages for one in decode(tuple[InstallationView, ...], page, Call("GET", path)))
+
+
+def repositories_of(connection: Connection, following: str = "") -> RepositoriesPage:
+    """A page of what a token of `mint_to_list` opens: the first one, or the one that another names as following."""
+    path = "/installation/repositories"
+    call = Call("GET", path)
+    if following and not connection.leads_to(following, path):
+        raise Moved("GitHub points to another place than its listing.", call, following)
+    told, after = connection.page(following or path)
+    return RepositoriesPage(decode(_Reached, told, call).repositories, after or "")

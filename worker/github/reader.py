@@ -3,7 +3,7 @@
 import base64
 import binascii
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import islice
 
 from msgspec import Struct
@@ -94,6 +94,11 @@ class Reader:
     def issue(self, number: int) -> IssueView:
         """The issue as it is now. Raises `Moved` when it was transferred, `Gone` or `NotFound` when deleted."""
         return self._place.one(IssueView, f"/issues/{number}")
+
+    def open_issues(self, since: datetime) -> Iterator[IssueView]:
+        """The open issues and pull requests that were changed at or after that time, from all pages, as they are read.
+        Raises `Gone` where the repository has no issues."""
+        return self._place.every(IssueView, "/issues", {"state": "open", "since": _stamp(since)})
 
     def comments(self, number: int, since: datetime | None = None) -> tuple[CommentView, ...]:
         """Every comment of the conversation, oldest first, from all pages (case PL-03); those of deleted accounts
@@ -226,8 +231,12 @@ class Reader:
 
 def every_comment(place: Place, number: int, since: datetime | None) -> Iterator[CommentView]:
     """All comments of a conversation, oldest first."""
-    params = {"since": since.strftime("%Y-%m-%dT%H:%M:%SZ")} if since else {}
+    params = {"since": _stamp(since)} if since else {}
     return place.every(CommentView, f"/issues/{number}/comments", params)
+
+
+def _stamp(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def pulls_by_head(place: Place, owner: str, branch: str) -> tuple[PullView, ...]:

@@ -13,7 +13,7 @@ from typing import Self
 
 from msgspec import Struct, field
 
-from worker.github.app import AppJwt, InstallationView
+from worker.github.app import AppJwt, InstallationView, installations_of
 from worker.github.asking import Anonymous, ConnectionSettings, Request
 from worker.github.connection import Connection, connect
 from worker.github.errors import Call, Conflict, NotFound
@@ -93,9 +93,7 @@ class AppStanding:
 
     def installations(self) -> tuple[InstallationView, ...]:
         """Every installation, suspended ones too (fact 69)."""
-        path = "/app/installations"
-        pages = self._connection.pages(path)
-        return tuple(one for page in pages for one in decode(tuple[InstallationView, ...], page, Call("GET", path)))
+        return installations_of(self._connection)
 
     def hook(self) -> HookView:
         """Where GitHub delivers to."""

@@ -7,16 +7,18 @@ its own interval and not when a bell rings: a delivery is recorded without a bro
 import logging
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from app.core.gap import Gap, gap_before
 from app.core.missed import ROUND, kept_for, reaches_back, tidings
 from app.ledger.errors import LedgerError
 from app.ledger.outcomes import MissedView, Turn
 from app.ledger.store import Ledger
-from worker.github.app import AppIdentity
 from worker.github.errors import Broken, GitHubError, Gone, Invalid, NotFound, RateLimited, Unreachable
+from worker.mint.mint import Mint
+from worker.mint.surveying import Search, Surveying
 
 INTERVAL = timedelta(minutes=1)
 """How long lies between two looks at the log while nothing is left to do."""
@@ -43,6 +45,8 @@ class Bounds:
     """Of 100 attempts each."""
     asked_for: int = 80
     """In two rounds a minute that is 800 of the 900 points of one endpoint (github-facts 165)."""
+    listed: int = 20
+    """Pages of 100 repositories each, where labels are to be looked for."""
 
 
 ONE_ROUND = Bounds()
@@ -62,12 +66,15 @@ class _Pass:
     """When this pass began to read."""
     read_at: datetime | None = None
     """When the last one that came to its end did."""
+    search: Search = field(default_factory=Search)
+    """For what the log does not tell, or what GitHub did not bring again."""
 
     @classmethod
     def read(cls, position: dict[str, Any]) -> "_Pass":
         names = ("floor", "top", "lost_before", "began", "read_at")
         floor, top, lost_before, began, read_at = (_time(position.get(name)) for name in names)
-        return cls(floor, top, str(position.get("following") or ""), lost_before, began, read_at)
+        search = Search.read(position.get("search") or {})
+        return cls(floor, top, str(position.get("following") or ""), lost_before, began, read_at, search)
 
     @property
     def known_until(self) -> datetime | None:
@@ -92,7 +99,8 @@ class _Pass:
             "began": self.began,
             "read_at": self.read_at,
         }
-        return {name: time.isoformat() for name, time in times.items() if time} | {"following": self.following}
+        told = {name: time.isoformat() for name, time in times.items() if time}
+        return told | {"following": self.following, "search": self.search.written()}
 
 
 class CatchingUp:
@@ -105,16 +113,17 @@ class CatchingUp:
     def __init__(
         self,
         ledger: Ledger,
-        identity: AppIdentity,
+        mint: Mint,
         api_url: str,
         clock: Callable[[], datetime],
         bounds: Bounds = ONE_ROUND,
     ) -> None:
         self._ledger = ledger
-        self._identity = identity
+        self._identity = mint.identity
         self._bounds = bounds
         self._kept_for = kept_for(api_url)
         self._clock = clock
+        self._surveying = Surveying(ledger, mint, self._kept_for, clock, bounds.listed)
 
     def go_on(self, over: threading.Event) -> None:
         """Rounds as they are due, the first at once, until `over`. Whatever goes wrong is logged and tried again."""
@@ -137,7 +146,10 @@ class CatchingUp:
             return
         try:
             turn, left = self._look(turn)
-            left = self._ask(_Pass.read(turn.position).newest) or left
+            at = _Pass.read(turn.position)
+            left = self._ask(at.newest) or left
+            at = replace(at, search=self._surveying.go_on(at.search))
+            turn, left = replace(turn, position=at.written()), left or at.search.survey is not None
         except GitHubError as error:
             self._ledger.end_turn(_begun_anew(turn, error), self._clock() + _rest(turn, error), error.reason)
             _LOG.warning("the delivery log could not be worked through: %s", error)
@@ -151,7 +163,9 @@ class CatchingUp:
             page = self._identity.delivery_log(at.following)
             if not at.following:
                 at = replace(at, top=page.attempts[0].at if page.attempts else at.floor, began=self._clock())
-                _say_what_is_lost(at.known_until, oldest)
+                gap = gap_before(at.known_until, oldest)
+                _say_what_is_lost(gap)
+                at = replace(at, search=at.search.also(gap))
             since = reaches_back(self._clock(), at.newest, self._kept_for)
             since = max(since, at.floor - LATE) if at.floor else since
             inside = [attempt for attempt in page.attempts if attempt.at >= since]
@@ -187,14 +201,14 @@ class CatchingUp:
         return bool(due)
 
 
-def _say_what_is_lost(known_until: datetime | None, oldest: datetime) -> None:
+def _say_what_is_lost(gap: Gap | None) -> None:
     """What was sent in vain while nobody looked is found only as far back as the log reaches (github-facts 18)."""
-    if known_until is not None and known_until < oldest:
+    if gap is not None:
         words = (
             "GitHub's log of deliveries reaches back to %s, and it was last read at %s: what was sent in vain between "
-            "is lost. Open runs are held against their issues; a label that was set then starts no run: set it again"
+            "is lost. Open runs are held against their issues, and labels that were set then are looked for everywhere"
         )
-        _LOG.error(words, *(f"{when:%Y-%m-%d %H:%M} UTC" for when in (oldest, known_until)))
+        _LOG.error(words, *(f"{when:%Y-%m-%d %H:%M} UTC" for when in (gap.until, gap.since)))
 
 
 def _time(written: str | None) -> datetime | None:

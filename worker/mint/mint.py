@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from app.core.belts import REACH, EffectKind, Reach
+from app.core.belts import REACH, Belt, EffectKind, Reach
 from app.core.bounds import NO_BOUNDS, Bounds
 from app.core.guarded import touches_workflows
 from app.core.run import Grant
@@ -13,15 +13,17 @@ from app.ledger.errors import LedgerCorrupt, RunLeftAside
 from app.ledger.limits import OF_THE_APP
 from app.ledger.outcomes import EffectView
 from app.ledger.store import Ledger
-from worker.github.app import AppIdentity, BroaderThanAsked
+from worker.github.app import AppIdentity, BroaderThanAsked, RepositoriesPage, repositories_of
 from worker.github.app import Token as CutToken
 from worker.github.connection import ConnectionSettings, InstallationToken, connect
 from worker.github.errors import (
     Broken,
+    Call,
     Forbidden,
     GitHubError,
     Invalid,
     IssuesOff,
+    LimitKind,
     NotFound,
     RateLimited,
     Suspended,
@@ -53,6 +55,9 @@ LAST_SECONDS = 8.0
 ASIDE_SECONDS = 30.0
 """A run that cannot be read here is asked for again after so long."""
 
+_ITSELF = Caller(Belt.PUBLISHER, 0)
+"""For whom the mint lists: the publisher will read there. No line has this number."""
+
 _WAITS: dict[type[GitHubError], float] = {Suspended: 3_600.0, IssuesOff: 1_800.0, Unreachable: 20.0, Broken: 20.0}
 
 
@@ -76,7 +81,7 @@ class Mint:
         clock: Callable[[], datetime],
     ) -> None:
         self._ledger = ledger
-        self._identity = identity
+        self.identity = identity
         self._site = site
         self._clock = clock
         self._purse = Purse(ledger, identity, clock)
@@ -121,11 +126,13 @@ class Mint:
 
     def watch(self, caller: Caller, asked: Watch) -> Token | Denied:
         """A token for reading issues and reactions in those of these repositories of one installation in which, by the
-        ledger, a run is open. Each line has one at a time for a repository."""
+        ledger, a run is open or labels are to be looked for. Each line has one at a time for a repository."""
         waiting: dict[int, str] = {}
         for one in self._ledger.open_runs():
             if one.installation_id == asked.installation_id and one.repository_id in asked.repository_ids:
                 waiting.setdefault(one.repository_id, one.run)
+        for repository_id in self._ledger.unheard_in(asked.installation_id).intersection(asked.repository_ids):
+            waiting.setdefault(repository_id, "")
         first, *beside = sorted(waiting) or asked.repository_ids[:1]
         run = waiting.get(first, "")
         place = Place(run, None, first, "", asked.installation_id, caller, "watch", tuple(beside))
@@ -145,6 +152,23 @@ class Mint:
             # GitHub does not say which of them it does not know.
             fewer = bool(beside) and isinstance(error, Invalid | BroaderThanAsked)
             return self._trouble(place, error).model_copy(update={"fewer": fewer})
+
+    def repositories(self, installation_id: int, following: str = "") -> RepositoriesPage:
+        """A page of the repositories that the App is installed on there: the first one, or the one that another names
+        as following. The token for it lives no longer. Raises `GitHubError`."""
+        place = Place("", None, 0, "", installation_id, _ITSELF, "list")
+        where, connections = installation_id, self._site.connections
+        limit = SharedLimit(self._ledger, where, self._clock)
+        if (left := limit.left()) is not None:
+            raise RateLimited(left[1], Call("GET", "/installation/repositories"), left[0], LimitKind.SECONDARY)
+        listing = lambda: self.identity.mint_to_list(where)  # noqa: E731
+        mint_id, token = self._kept(place, {"metadata": "read"}, listing)
+        try:
+            credential = InstallationToken(token.value)
+            with connect(self._site.api_url, credential, connections, where, limit) as line:
+                return repositories_of(line, following)
+        finally:
+            self._purse.end(mint_id)
 
     def release(self, caller: Caller, asked: Release) -> Done | Denied:
         """The token is revoked at GitHub. One that cannot be revoked now is tried again by `tidy`."""
@@ -225,13 +249,25 @@ class Mint:
         """A token in the purse, and the id under which it is there."""
         installed = self._installed(place) if reach.where_granted else {}
         asked = permissions(reach, installed)
+        try:
+            return self._kept(
+                place,
+                asked,
+                lambda: self.identity.mint(place.installation_id, place.repository_id, asked, place.beside),
+            )
+        except GitHubError as error:
+            raise self._named(place, asked, error) from None
+
+    def _kept(
+        self, place: Place, asked: Mapping[str, str], cut: Callable[[], CutToken]
+    ) -> tuple[str, CutToken]:
         mint_id = self._purse.begin(place, asked)
         try:
-            token = self._identity.mint(place.installation_id, place.repository_id, asked, place.beside)
+            token = cut()
         except GitHubError as error:
             if not error.maybe_done:
                 self._purse.forget(mint_id)
-            raise self._named(place, asked, error) from None
+            raise
         self._purse.keep(mint_id, place, token)
         return mint_id, token
 
@@ -250,11 +286,11 @@ class Mint:
 
     def _installed(self, place: Place) -> dict[str, str]:
         """What was granted to the App where this place is."""
-        return self._identity.granted(place.installation_id)
+        return self.identity.granted(place.installation_id)
 
     def _bot(self, token: CutToken) -> int:
         if not self._bot_user_id:
-            self._bot_user_id = self._identity.identity(token).bot_user_id
+            self._bot_user_id = self.identity.identity(token).bot_user_id
         return self._bot_user_id
 
     def _still_alive(self, place: Place, before: Callable[[Place], bool]) -> Denied | None:

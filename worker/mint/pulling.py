@@ -17,6 +17,7 @@ from typing import Self
 import httpx
 
 from app.core.missed import IN_FLIGHT
+from app.ledger.missing import FETCHED
 from app.ledger.outcomes import MissedView
 from worker.mint.catching_up import CatchingUp
 
@@ -65,6 +66,6 @@ class Pulling(CatchingUp):
             _LOG.warning("the receiver cannot be reached for a fetched delivery: %s", type(error).__name__)
             return
         if answer.is_success:
-            self._ledger.give_up(one.guid, "it was fetched", self._clock())
+            self._ledger.give_up(one.guid, FETCHED, self._clock())
         else:
             _LOG.warning("the receiver did not take a fetched delivery: status %d", answer.status_code)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
@@ -13,6 +13,8 @@ from tests.fakes.household import app_key
 from tests.rooms.mint.conftest import CONNECTIONS, REPO, Desk
 from worker.github.app import AppIdentity
 from worker.mint.catching_up import INTERVAL, LONGEST_REST, QUICKER, Bounds, CatchingUp
+from worker.mint.mint import Mint, Site
+from worker.mint.surveying import REST
 
 NOBODY = "http://127.0.0.1:9/hook"
 SECOND = timedelta(seconds=1)
@@ -30,7 +32,8 @@ class Deaf:
         self.mint = self.another_mint()
 
     def another_mint(self, bounds: Bounds = PLENTY) -> CatchingUp:
-        return CatchingUp(self.ledger, self.identity, self.desk.twin.url, self.desk.now, bounds)
+        mint = Mint(self.ledger, self.identity, Site(self.desk.twin.url, CONNECTIONS), self.desk.now)
+        return CatchingUp(self.ledger, mint, self.desk.twin.url, self.desk.now, bounds)
 
     def misses(self, count: int) -> list[str]:
         """So much is told to nobody, long enough ago; the guids of it."""
@@ -212,7 +215,8 @@ def test_what_github_keeps_no_longer_is_given_up_and_the_rest_still_asked_for(de
 
 
 LOST = "is lost. Open runs are held against their issues"
-OUT_OF_REACH = timedelta(days=KEPT_DAYS, hours=1)
+DAYS = timedelta(days=KEPT_DAYS)
+OUT_OF_REACH = DAYS + timedelta(hours=1)
 
 
 def test_what_the_log_does_not_reach_any_more_after_a_long_absence_is_said_once(
@@ -231,7 +235,12 @@ def test_what_the_log_does_not_reach_any_more_after_a_long_absence_is_said_once(
         deaf.round()
     (said,) = [record.getMessage() for record in caplog.records if LOST in record.getMessage()]
     read_at = [f"last read at {last - late:%Y-%m-%d %H:%M} UTC" for late in (0 * SECOND, 30 * SECOND)]
-    assert any(words in said for words in read_at) and "set it again" in said
+    assert any(words in said for words in read_at) and "labels that were set then are looked for everywhere" in said
+    # The App is installed in one place, with one repository, and no token is left of the listing.
+    (place,) = deaf.ledger.unheard(deaf.desk.now())
+    assert (place.installation_id, place.repository_id) == (deaf.desk.installation_id, deaf.desk.repository_id)
+    assert about(place.gap.since - last, 0 * SECOND) and about(place.gap.until - deaf.desk.now(), -DAYS - INTERVAL)
+    assert deaf.desk.living() == [] and {one.purpose for one in deaf.ledger.mints()} == {"list"}
 
 
 def test_a_ledger_restored_from_before_the_log_s_reach_says_so_too(
@@ -244,6 +253,78 @@ def test_a_ledger_restored_from_before_the_log_s_reach_says_so_too(
     deaf.ledger.end_turn(replace(turn, position=position), now)
     deaf.round()
     assert LOST in caplog.text
+
+
+def set_unheard(deaf: Deaf) -> datetime:
+    """Mira sets a label, and nobody receives it; when that was."""
+    at, desk = deaf.desk.now(), deaf.desk
+    number = desk.control.open_issue(desk.repo, "outsider", "It is misspelt", "helo")["number"]
+    desk.control.label(desk.repo, number, "countersign", "mira")
+    deaf.control.settle()
+    deaf.later(IN_FLIGHT + 2 * SECOND)
+    return at
+
+
+def test_labels_whose_deliveries_are_given_up_are_to_be_read_and_others_are_not(deaf: Deaf) -> None:
+    deaf.control.fault(r"POST .*/attempts", status=404, body='{"message": "Not Found"}', times=99)
+    deaf.misses(1)
+    deaf.round()
+    assert deaf.ledger.missing() == () and deaf.ledger.unheard(deaf.desk.now()) == (), "that is no label"
+    at = set_unheard(deaf)
+    for _ in range(4):
+        deaf.round()
+    (place,) = deaf.ledger.unheard(deaf.desk.now())
+    assert deaf.ledger.missing() == () and place.gap.holds(at)
+    # It is searched for once.
+    deaf.ledger.was_read(place)
+    deaf.later(2 * REST)
+    for _ in range(2):
+        deaf.round()
+    assert deaf.ledger.unheard(deaf.desk.now()) == ()
+
+
+def test_what_is_to_be_read_is_listed_in_bounded_rounds_by_whichever_mint_and_each_page_once(
+    deaf: Deaf, caplog: pytest.LogCaptureFixture
+) -> None:
+    world, control = deaf.desk.twin.forge.world, deaf.control
+    some = world.repos[deaf.desk.repository_id]
+    for number in range(1, 120):
+        world.repos[some.id + 10_000 + number] = replace(some, id=some.id + 10_000 + number, name=f"r-{number}")
+    for owner in ("shut", "other"):
+        control.add_repo(f"{owner}/greet", {"greet.sh": "echo helo\n"}, collaborators={"mira": "maintain"})
+        control.install(owner)
+    control.suspend("shut")
+    deaf.round()
+    deaf.later(OUT_OF_REACH)
+    listed = []
+    for _ in range(4):
+        deaf.mint = deaf.another_mint(Bounds(listed=1))
+        deaf.round()
+        listed.append(len(deaf.ledger.unheard(deaf.desk.now())))
+    assert listed == [100, 120, 120, 121]
+    asked = [one for one in control.journal() if one["path"] == "/installation/repositories"]
+    assert len(asked) == 3 and "suspended" in caplog.text
+    assert deaf.desk.living() == []
+
+
+def test_a_github_that_lists_nothing_now_is_asked_again_and_its_log_is_read_meanwhile(deaf: Deaf) -> None:
+    deaf.round()
+    deaf.later(OUT_OF_REACH)
+    control = deaf.control
+    (guid,) = deaf.misses(1)
+    for what in ("GET .*/app/installations$", "POST .*/access_tokens$", "GET .*/installation/repositories$"):
+        control.fault(what, status=503)
+        deaf.round()
+        assert deaf.ledger.unheard(deaf.desk.now()) == () and deaf.desk.living() == []
+    assert deaf.sent_again()[guid] >= 1
+    # Of an installation at its limit nothing is asked at all.
+    deaf.ledger.pause(deaf.desk.installation_id, deaf.desk.now() + 10 * INTERVAL, "a limit", deaf.desk.now())
+    before = len(control.tokens())
+    deaf.round()
+    assert deaf.ledger.unheard(deaf.desk.now()) == () and len(control.tokens()) == before
+    deaf.later(10 * INTERVAL)
+    deaf.round()
+    assert len(deaf.ledger.unheard(deaf.desk.now())) == 1
 
 
 def test_an_address_in_the_log_that_is_not_known_any_more_begins_the_pass_anew(deaf: Deaf) -> None:

@@ -40,7 +40,7 @@ def test_a_limit_that_is_met_where_tokens_are_cut_is_the_app_s_and_stops_every_c
     before = asked(desk)
     denied = desk.ask(other)
     assert isinstance(denied, Denied) and 50 < denied.retry_after <= 60 and "limit was met" in denied.reason
-    CatchingUp(desk.ledger, desk.identity, desk.twin.url, desk.now).round()
+    CatchingUp(desk.ledger, desk.mint, desk.twin.url, desk.now).round()
     assert asked(desk) == before
     desk.ahead = timedelta(seconds=61)
     assert isinstance(desk.ask(other), Token)
@@ -48,7 +48,7 @@ def test_a_limit_that_is_met_where_tokens_are_cut_is_the_app_s_and_stops_every_c
 
 def test_a_limit_that_the_delivery_log_met_stops_the_cutting_as_well(desk):
     desk.control.fault("GET /app/hook/deliveries", **SECONDARY)
-    CatchingUp(desk.ledger, desk.identity, desk.twin.url, desk.now).round()
+    CatchingUp(desk.ledger, desk.mint, desk.twin.url, desk.now).round()
     assert desk.ledger.paused(OF_THE_APP, desk.now()) is not None
     before = asked(desk)
     assert isinstance(desk.ask(desk.claim(desk.label(), EffectKind.SAY)), Denied) and asked(desk) == before

@@ -18,6 +18,7 @@ from tests.fakes.household import app_key
 from tests.rooms.mint.conftest import CONNECTIONS
 from tests.rooms.web.conftest import SECRET, running, wait_until
 from worker.github.app import AppIdentity
+from worker.mint.mint import Mint, Site
 from worker.mint.pulling import Pulling, Receiver
 
 PULL = "a secret of mint and receiver"
@@ -49,7 +50,8 @@ def test_what_github_could_deliver_to_nobody_is_fetched_once_and_believed_for_th
         running(settings(tmp_path, COUNTERSIGN_PULL_SECRET=PULL)) as door,
         AppIdentity(twin.url, str(twin.app.id), app_key()[0], settings=CONNECTIONS) as identity,
     ):
-        forger = Pulling(door.ledger, identity, twin.url, door.ledger.clock)
+        mint = Mint(door.ledger, identity, Site(twin.url, CONNECTIONS), door.ledger.clock)
+        forger = Pulling(door.ledger, mint, twin.url, door.ledger.clock)
         forger.to(Receiver(f"{door.url}/webhooks/github", "x" * 20))
         forger.round()
         assert not door.ledger.runs() and door.ledger.missing(), "a wrong secret is refused, and nothing counts as done"
@@ -57,7 +59,7 @@ def test_what_github_could_deliver_to_nobody_is_fetched_once_and_believed_for_th
         assert turn is not None
         door.ledger.end_turn(turn, datetime.now(UTC) + timedelta(minutes=1))
         later = lambda: datetime.now(UTC) + timedelta(minutes=3)  # noqa: E731
-        pulling = Pulling(door.ledger, identity, twin.url, later).to(Receiver(f"{door.url}/webhooks/github", PULL))
+        pulling = Pulling(door.ledger, mint, twin.url, later).to(Receiver(f"{door.url}/webhooks/github", PULL))
         for _ in range(4):
             pulling.round()
             due = door.ledger.due_at(ROUND)

@@ -11,6 +11,7 @@ from app.core import facts as f
 from app.core.belts import REACH, Belt, EffectKind
 from app.core.effects import SourceKind
 from app.core.facts import LabelRemoved
+from app.core.gap import Gap
 from app.core.news import Delivery, News, OnRepository, Seen
 from app.ledger.outcomes import Claim
 from worker.mint.wire import Denied, Done, Hello, Release, Token, Watch
@@ -177,6 +178,22 @@ def test_reactions_are_watched_while_a_plan_stands_approved_by_one(desk):
     desk.forge_approval(run, dict(thumb), SourceKind.REACTION)
     assert desk.ledger.waiting_proposals() == ()
     assert isinstance(desk.mint.watch(publisher, watch), Token)
+
+
+def test_labels_are_looked_for_where_the_mint_said_so_and_only_until_that_is_done(desk):
+    idle = desk.goes_to("acme/idle")
+    publisher, watch = desk.caller(Belt.PUBLISHER), watch_of(desk, idle, idle - 1)
+    assert isinstance(desk.mint.watch(publisher, watch), Denied)
+    gap = Gap(desk.now() - timedelta(days=5), desk.now() - timedelta(days=3))
+    desk.ledger.to_be_read([Seen(idle, "acme/idle", desk.installation_id)], gap, desk.now())
+    token = desk.mint.watch(publisher, watch)
+    assert isinstance(token, Token) and token.permissions == {"metadata": "read", "issues": "read"}
+    assert token.repository_ids == (idle,)
+    elsewhere = Watch(installation_id=desk.installation_id + 1, repository_ids=(idle,))
+    assert isinstance(desk.mint.watch(publisher, elsewhere), Denied)
+    assert isinstance(desk.mint.watch(desk.caller(Belt.PLANNER), watch), Denied)
+    desk.ledger.was_read(desk.ledger.unheard(desk.now())[0])
+    assert isinstance(desk.mint.watch(publisher, watch), Denied)
 
 
 def test_one_token_watches_exactly_the_waiting_repositories_of_one_installation_whatever_is_asked(desk):
