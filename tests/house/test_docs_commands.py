@@ -168,7 +168,9 @@ def _docker(words: tuple[str, ...], one: Typed) -> None:
         if words[0] == "buildx":
             return
         _is(words[0] == "compose" and (ROOT / said.get("--file", "infra/compose/compose.yaml")).exists(), one)
-        _is(words[-1].startswith("-") or words[-1] in {*COMPOSE["services"], "up", "config"}, one)
+        _is({"up", "config"} & {*words} or {*COMPOSE["services"]} & {*words}, one)
+        # Without the bases' digests Compose reads no further than its file.
+        _is("config" in words or any(word.endswith("images/digests.env") for word in words), one)
 
 
 def _kubectl(words: tuple[str, ...], one: Typed) -> None:
@@ -227,7 +229,9 @@ def test_every_command_is_of_a_known_kind_and_what_it_names_is_there(page: Path)
 
 @pytest.mark.parametrize("text", [
     "countersign runs --newest", "countersign fly", "countersign doctor --mend", "countersign worker mint", "make tea",
-    "make bench-edit REPO=x", "docker compose --file nowhere.yaml up", "docker compose stop miint", "curl example.com",
+    "make bench-edit REPO=x", "docker compose --file nowhere.yaml up",
+    "docker compose --env-file infra/images/digests.env stop miint",
+    "docker compose stop mint", "curl example.com",
     "docker build --file infra/images/Dockerfile --target nobody .", "kubectl apply --kustomize infra/nowhere",
     "kubectl scale deployment bank --replicas 0 --namespace countersign", "export COUNTERSIGN_NAME=x", "FOO=x",
     "cp key.pem infra/compose/secrets/mint/KEY", "countersign eval --task", "infra/compose/nothing.sh",
