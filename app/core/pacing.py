@@ -24,6 +24,10 @@ HANDS = 80
 NEXT_TURN = timedelta(seconds=10)
 """So long an effect waits that found all hands full."""
 
+LONGEST_QUEUE = timedelta(minutes=2)
+"""No request that creates content waits for its turn for longer: as many as hands, a second apart. A turn further off
+was written by a clock that was wrong."""
+
 SHORT = timedelta(minutes=1)
 """What is waited for where GitHub does not say how long. Met again soon afterwards, it is doubled each time (166)."""
 
@@ -33,6 +37,11 @@ LONGEST_DOUBLED = timedelta(minutes=30)
 
 PIECES = {EffectKind.SAY: 2, EffectKind.REACT: 1, EffectKind.OPEN_DRAFT: 4}
 """What an effect creates as a rule. A plan in many parts creates more, for which the rest of GitHub's 500 is there."""
+
+
+def turn_of(free_at: datetime, now: datetime) -> datetime:
+    """When the next request that creates content may be sent, where the one before leaves off at `free_at`."""
+    return free_at if now < free_at <= now + LONGEST_QUEUE else now
 
 
 @dataclass(frozen=True, slots=True)

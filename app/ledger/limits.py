@@ -1,18 +1,19 @@
 """GitHub's limits are an installation's: one row for each says how far it is, to every worker on every machine.
 
 It stands among the rounds, as what may be done again at a time. It is written when an effect is claimed that creates
-content, and when a limit was met; a request reads it, and costs no write. How many requests go out at once is bounded
-by the effects that are in hand, which their leases say.
+content, and when a limit was met; a request reads it, and costs no write. Only one that creates content takes a turn,
+in a row of its own: those are a second apart wherever they are sent from (github-facts 169). How many requests go out
+at once is bounded by the effects that are in hand, which their leases say.
 """
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection, func, select, update
 
 from app.core.belts import EffectKind
 from app.core.leasing import LONGEST_LEASE
-from app.core.pacing import HANDS, NEXT_TURN, PIECES, Pace
+from app.core.pacing import HANDS, NEXT_TURN, PIECES, Pace, turn_of
 from app.ledger.engine import Database, OnDatabase
 from app.ledger.schema import effects, rounds, runs
 
@@ -22,6 +23,9 @@ LIMIT = "limit "
 CONTENT = "GitHub takes no more of the App's words for this account at the moment."
 
 BUSY = "As much of this account's work is in hand as GitHub takes requests for at once."
+
+TURNS = f"{LIMIT}turns "
+"""How the name of the row begins that says when the next request may create content."""
 
 OF_THE_APP = 0
 """Stands for an installation where a limit is the App's own: that of its key (github-facts 20, 48)."""
@@ -49,12 +53,25 @@ class Limits(OnDatabase):
 
         self._database.writing(work)
 
+    def turn(self, installation_id: int, now: datetime, gap: timedelta) -> datetime:
+        """When a request of the installation that creates content may be sent: for `gap` afterwards no other may."""
+        name = f"{TURNS}{installation_id}"
+
+        def work(connection: Connection) -> datetime:
+            _begin(self._database, connection, name)
+            row = select(rounds.c.due_at).where(rounds.c.name == name).with_for_update()
+            at = turn_of(connection.execute(row).one().due_at, now)
+            connection.execute(update(rounds).where(rounds.c.name == name).values(due_at=at + gap))
+            return at
+
+        return self._database.writing(work)
+
 
 def held_up(
     database: Database, connection: Connection, installation_id: int, kind: EffectKind, now: datetime
 ) -> tuple[datetime, str] | None:
     """Until when an effect of this kind must not begin, and why; None, and it counts as begun, where it may."""
-    _begin(database, connection, installation_id)
+    _begin(database, connection, f"{LIMIT}{installation_id}")
     # Whoever claims waits for its turn at the row, so that no two count the same hands.
     row = select(rounds).where(rounds.c.name == f"{LIMIT}{installation_id}").with_for_update()
     found = connection.execute(row).one()
@@ -75,7 +92,7 @@ def pause(
     database: Database, connection: Connection, installation_id: int, wait: tuple[datetime, str], now: datetime
 ) -> None:
     """From now on nothing of the installation begins before the time of `wait`; its words say why."""
-    _begin(database, connection, installation_id)
+    _begin(database, connection, f"{LIMIT}{installation_id}")
     here = rounds.c.name == f"{LIMIT}{installation_id}"
     found = connection.execute(select(rounds).where(here).with_for_update()).one()
     before = Pace(None, found.due_at, found.failures)
@@ -92,8 +109,6 @@ def _in_hand(connection: Connection, installation_id: int, now: datetime) -> int
     return connection.scalar(here.where(held, runs.c.installation_id == installation_id)) or 0
 
 
-def _begin(database: Database, connection: Connection, installation_id: int) -> None:
-    row = database.insert(rounds).values(
-        name=f"{LIMIT}{installation_id}", due_at=_NEVER, position="{}", failures=0, trouble=""
-    )
+def _begin(database: Database, connection: Connection, name: str) -> None:
+    row = database.insert(rounds).values(name=name, due_at=_NEVER, position="{}", failures=0, trouble="")
     connection.execute(row.on_conflict_do_nothing())

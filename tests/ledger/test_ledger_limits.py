@@ -16,9 +16,22 @@ from app.ledger.limits import BUSY, CONTENT
 from app.ledger.outcomes import Claim
 from app.ledger.store import Ledger
 from tests.fakes.deliveries import LEASE, Told
-from tests.fakes.facts import a_request
+from tests.fakes.facts import START, a_request
 
 UNTIL = timedelta(minutes=40)
+
+
+def test_turns_to_create_content_are_given_once_each_whoever_asks_for_them(
+    ledger: Ledger, ledger_url: str
+) -> None:
+    gap, now = timedelta(seconds=1), START
+    with closing(open_ledger(ledger_url)) as beside:
+        given = [one.turn(7, now, gap) - now for one in (ledger, beside, beside, ledger)]
+        assert given == [number * gap for number in range(4)]
+        assert beside.turn(8, now, gap) == now
+        assert beside.turn(7, now + UNTIL, gap) == now + UNTIL
+        # A clock that was far ahead holds nobody up.
+        assert ledger.turn(7, now, gap) == now
 
 
 def of(ledger: Ledger, number: int, installation: int) -> Told:

@@ -50,6 +50,10 @@ class Limit(Protocol):
         """GitHub said that a limit is met: nobody who shares it sends anything for so long."""
         ...
 
+    def turn(self, gap_seconds: float) -> float:
+        """After how many seconds content may be created: nobody who shares it does for `gap_seconds` afterwards."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Anonymous:

@@ -97,6 +97,9 @@ class Connection:
         """`write` for what creates content that people see: not sooner after the last one than the settings say
         (github-facts 165, 169)."""
         with self._pace.turn():
+            if self.limit is not None and self._pace.gap:
+                # Those of other processes, too: one write to the ledger for one that people see.
+                time.sleep(self.limit.turn(self._pace.gap))
             return self.write(request)
 
     def graphql(self, query: str, variables: Mapping[str, Any]) -> Any:

@@ -24,3 +24,8 @@ class SharedLimit:
         """Nobody asks anything there for so long."""
         now = self._clock()
         self._ledger.pause(self._installation_id, now + timedelta(seconds=seconds), reason, now)
+
+    def turn(self, gap_seconds: float) -> float:
+        """After how many seconds content may be created: nobody else does there for `gap_seconds` afterwards."""
+        now = self._clock()
+        return (self._ledger.turn(self._installation_id, now, timedelta(seconds=gap_seconds)) - now).total_seconds()

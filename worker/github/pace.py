@@ -10,7 +10,7 @@ class Pace:
     """Lets one write at a time through, each at least `gap` seconds after the last one ended."""
 
     def __init__(self, gap: float) -> None:
-        self._gap = gap
+        self.gap = gap
         self._lock = threading.Lock()
         self._last: float | None = None
 
@@ -19,7 +19,7 @@ class Pace:
         """Waits for this write's turn; the gap counts from where the block is left."""
         with self._lock:
             if self._last is not None:
-                time.sleep(max(0.0, self._last + self._gap - time.monotonic()))
+                time.sleep(max(0.0, self._last + self.gap - time.monotonic()))
             try:
                 yield
             finally:

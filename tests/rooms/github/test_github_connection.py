@@ -4,10 +4,13 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from app.ledger import migrate, open_ledger
 from tests.rooms.github.conftest import CANARY, FAST, Answer, Wire
 from worker.github import errors
 from worker.github.connection import (
@@ -19,6 +22,7 @@ from worker.github.connection import (
     connect,
     graphql_address,
 )
+from worker.github.limit import SharedLimit
 from worker.github.place import Place, segments
 from worker.github.views import RepositoryRef, RepositoryView
 
@@ -104,6 +108,20 @@ def test_content_is_created_with_a_pause_between_and_reading_goes_on(wire: Wire)
         assert time.monotonic() - started < 0.25
         same.create(POST)
         assert time.monotonic() - started >= 0.29
+
+
+def test_content_is_created_with_a_pause_after_that_of_another_process_too(wire: Wire, tmp_path: Path) -> None:
+    wire.prepare("POST " + POST.path, (201, {"id": 1}))
+    gap = ConnectionSettings(write_gap_seconds=0.3)
+    url = f"sqlite:///{tmp_path / 'ledger.db'}"
+    migrate(url)
+    with closing(open_ledger(url)) as ours, closing(open_ledger(url)) as theirs:
+        limit = SharedLimit(ours, 7, ours.clock)
+        with connect(wire.url, InstallationToken(CANARY), gap, installation_id=7, limit=limit) as line:
+            asked = theirs.clock()
+            theirs.turn(7, asked, timedelta(seconds=0.3))
+            line.create(POST)
+            assert theirs.clock() - asked >= timedelta(seconds=0.3)
 
 
 def test_every_request_names_its_version_and_carries_the_token_and_no_cache_answers(
