@@ -81,7 +81,10 @@ class Surveying:
         """A bounded part of it is done. What GitHub does not answer now is asked again in the next round; a place that
         is closed to the App is left out, and said."""
         now = self._clock()
-        lost = self._ledger.labels_given_up(search.given_up_until or now - self._kept_for, now)
+        known = search.given_up_until
+        # A clock that was ahead wrote a time by which nothing was known yet.
+        after = now - self._kept_for if known is None or known > now else known
+        lost = self._ledger.labels_given_up(after, now)
         search = replace(search.also(gap_of_lost(lost, self._kept_for)), given_up_until=now)
         rested = search.begun_at is None or not now - REST < search.begun_at <= now
         if search.survey is None and search.gap is not None and rested:

@@ -31,9 +31,10 @@ class Deaf:
         self.identity = AppIdentity(desk.twin.url, str(desk.twin.app.id), app_key()[0], clock, CONNECTIONS)
         self.mint = self.another_mint()
 
-    def another_mint(self, bounds: Bounds = PLENTY) -> CatchingUp:
-        mint = Mint(self.ledger, self.identity, Site(self.desk.twin.url, CONNECTIONS), self.desk.now)
-        return CatchingUp(self.ledger, mint, self.desk.twin.url, self.desk.now, bounds)
+    def another_mint(self, bounds: Bounds = PLENTY, ahead: timedelta = 0 * SECOND) -> CatchingUp:
+        clock = lambda: self.desk.now() + ahead  # noqa: E731
+        mint = Mint(self.ledger, self.identity, Site(self.desk.twin.url, CONNECTIONS), clock)
+        return CatchingUp(self.ledger, mint, self.desk.twin.url, clock, bounds)
 
     def misses(self, count: int) -> list[str]:
         """So much is told to nobody, long enough ago; the guids of it."""
@@ -135,13 +136,21 @@ def test_a_clock_that_is_days_ahead_gives_up_nothing(deaf: Deaf) -> None:
     deaf.control.fault(r"POST .*/attempts", mode="drop")
     deaf.round()
     (new,) = deaf.misses(1)
-    CatchingUp(deaf.ledger, deaf.identity, deaf.desk.twin.url, lambda: deaf.desk.now() + far).round()
+    deaf.another_mint(ahead=far).round()
     assert {one.guid for one in deaf.ledger.missing()} == {known, new}
     # What that one wrote down as due in days is due.
     for _ in range(3):
         deaf.mint.round()
         deaf.later(QUICKER + pause_after(2))
     assert set(deaf.sent_again()) == {known, new}
+    # And a label that is given up now is not taken for one that was known then.
+    for place in deaf.ledger.unheard(deaf.desk.now()):
+        deaf.ledger.was_read(place)
+    deaf.control.fault(r"POST .*/attempts", status=404, body='{"message": "Not Found"}', times=99)
+    set_unheard(deaf)
+    for _ in range(4):
+        deaf.round()
+    assert len(deaf.ledger.unheard(deaf.desk.now())) == 1
 
 
 def test_events_that_nobody_follows_are_not_asked_for(deaf: Deaf) -> None:
