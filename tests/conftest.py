@@ -4,10 +4,13 @@ A test is left out only when something is missing on the machine. It is then nam
 CI it fails instead.
 """
 
+import logging
 import os
 import random
 import shutil
+import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -117,6 +120,19 @@ def postgres_server(pytestconfig: pytest.Config) -> services.Started:
 def redis_server(pytestconfig: pytest.Config) -> services.Started:
     """The session's Redis server; tests of theirs want `redis_url` instead."""
     return _started(pytestconfig.stash[SERVERS].redis)
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """A command that a test runs in this process sets up its logs for this process; with the test that is over."""
+    root = logging.getLogger()
+    handlers, level = [*root.handlers], root.level
+    hooks = sys.excepthook, sys.unraisablehook, threading.excepthook
+    yield
+    for one in [one for one in root.handlers if one not in handlers]:
+        root.removeHandler(one)
+    root.setLevel(level)
+    sys.excepthook, sys.unraisablehook, threading.excepthook = hooks
 
 
 @pytest.fixture

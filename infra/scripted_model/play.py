@@ -2,7 +2,7 @@
 
 A part begins anew when its opening message is seen again after it has moved on, when another opening message comes,
 and after its last turn. A fault (an error status, a late answer) is followed by the next turn, since a client tries
-again.
+again; whoever asks the very same again after an answer, since it was lost on the way, gets that answer's turn again.
 """
 
 import hashlib
@@ -47,11 +47,13 @@ class Answer:
 
 @dataclass
 class _Cursor:
-    """How far a part has been played: the next turn, the opening it was played for, the turn served last."""
+    """How far a part has been played: the next turn, the opening it was played for, the turn served last and what it
+    was served to."""
 
     next: int = 0
     opening: str = ""
     served: Turn | None = None
+    asked: str = ""
 
 
 class Play:
@@ -96,6 +98,9 @@ class Play:
 
     def _turn(self, part: Part, body: Mapping[str, Any]) -> tuple[Turn | None, str]:
         cursor = self._cursors.setdefault(id(part), _Cursor())
+        asked = hashlib.sha256(json.dumps(body).encode()).hexdigest()
+        if cursor.served is not None and not cursor.served.is_fault and cursor.asked == asked:
+            return cursor.served, ""
         opening = hashlib.sha256(text_of(body["messages"][0]).encode()).hexdigest()
         if _begins_anew(part, cursor, opening, len(body["messages"])) or cursor.next >= len(part.turns):
             cursor.next = 0
@@ -105,7 +110,7 @@ class Play:
         if missing := _missing(turn, body):
             cursor.next, cursor.served = 0, None
             return None, missing
-        cursor.next, cursor.served = cursor.next + 1, turn
+        cursor.next, cursor.served, cursor.asked = cursor.next + 1, turn, asked
         return turn, ""
 
     def _given_up(self, body: Mapping[str, Any], role: str, missing: str) -> Answer:

@@ -38,7 +38,9 @@ def test_a_ring_is_heard_by_its_belt_alone_and_a_sweep_that_came_too_late_by_nob
         wait_until(lambda: len(hears.heard()) == 3)
         bell.ring([Owed(Belt.PLANNER, 8)])
         wait_until(lambda: len(hears.heard()) == 4)
-        assert hears.heard() == [[WORK, 2**40], [WORK, 7], [SWEEP, "planner"], [WORK, 8]]
+        # Bells of one moment may be heard in any order.
+        assert sorted(hears.heard()[:3], key=str) == [[SWEEP, "planner"], [WORK, 2**40], [WORK, 7]]
+        assert hears.heard()[3:] == [[WORK, 8]]
 
 
 def test_beat_rings_the_sweep_of_every_belt(broker: QueueSettings) -> None:
