@@ -154,7 +154,7 @@ def _of_mint(denied: MintDenied) -> Outcome:
     if denied.gone:
         return Away(AWAY_SECONDS, denied.reason)
     if denied.retry_after is not None:
-        return Wait(denied.retry_after, denied.reason)
+        return Wait(denied.retry_after, str(denied))
     return Retry(str(denied))
 
 

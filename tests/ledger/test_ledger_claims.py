@@ -104,6 +104,23 @@ def test_a_clock_that_was_ahead_and_came_back_leaves_nothing_stuck(told: Told, a
     assert isinstance(told.ledger.claim(ring.effect_id, Belt.PUBLISHER, told.now, LEASE), Claim)
 
 
+@pytest.mark.parametrize("jump", [timedelta(days=-2), timedelta(hours=-2), timedelta(seconds=-20), timedelta(days=2)])
+def test_a_clock_that_jumps_between_claim_and_settling_loses_nothing_and_lets_nobody_in(
+    told: Told, jump: timedelta
+) -> None:
+    [ring] = told.labelled().rings
+    claim = told.ledger.claim(ring.effect_id, Belt.PUBLISHER, told.now, LEASE)
+    assert isinstance(claim, Claim) and isinstance(claim.effect, LookUpAuthority)
+    then = told.now + jump
+    assert isinstance(told.ledger.renew(claim, then, LEASE), Claim)
+    assert isinstance(told.ledger.claim(ring.effect_id, Belt.PUBLISHER, then, LEASE), Refused)
+    settled = told.ledger.settle(claim, [found(claim.effect, then)], "done", then)
+    assert isinstance(settled, Recorded) and {one.belt for one in settled.rings} == {Belt.PUBLISHER, Belt.PLANNER}
+    # What follows is due by either clock, once.
+    assert set(told.ledger.owed(Belt.PLANNER, then)) == set(told.ledger.owed(Belt.PLANNER, told.now)) != set()
+    assert isinstance(told.ledger.settle(claim, [found(claim.effect, then)], "done", told.now), Refused)
+
+
 def test_nothing_is_put_off_for_more_than_a_day_and_an_hour(told: Told) -> None:
     [ring] = told.labelled().rings
     claim = told.ledger.claim(ring.effect_id, Belt.PUBLISHER, told.now, LEASE)

@@ -1,16 +1,18 @@
 """Branch, commit and draft where GitHub is not as one would wish: taken names, no drafts, limits, moved branches."""
 
 import base64
+import json
 import re
 import shutil
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from app.core.belts import Belt
 from app.core.digest import short
-from app.core.run import Closed, Proposed, Published
+from app.core.run import Built, Closed, Proposed, Published
 from app.core.template import HOME
 from app.ledger.limits import LIMIT
 from tests.fakes.greeting import FILES, GREET, PLAN, calls, planned, planning, script
@@ -301,6 +303,64 @@ def test_a_token_that_is_never_accepted_leads_to_one_new_one_at_a_time_and_then_
     assert 2 <= len(opened) <= 10
     assert story.control.pulls(REPO) == []
     story.ends(Closed, "Ended (failed)", "credential")
+
+
+def built(story: Story) -> None:
+    """The change is made, and who would open the draft is away."""
+    story.mira.labels()
+    story.plan_is_read()
+    story.away = {Belt.EXECUTOR}
+    story.mira.says("/approve")
+    story.away = {Belt.PUBLISHER}
+    story.crank()
+    assert isinstance(story.state(), Built)
+
+
+def test_work_that_outlasts_the_life_of_a_token_is_published_with_one_of_its_own(story: Story) -> None:
+    """Case GH-04: no token is kept through the work, so none of it can age out."""
+    built(story)
+    before = len(story.control.tokens())
+    story.pass_time(timedelta(hours=3))
+    story.away = set()
+    story.crank()
+    fresh = story.control.tokens()[before:]
+    assert [one["permissions"].get("contents") for one in fresh].count("write") == 1
+    assert [one for one in story.control.journal() if one["status"] == 401] == []
+    assert min(one["minted"] for one in fresh) > max(one["expires"] for one in story.control.tokens()[:before])
+    story.draft()
+    story.ends(Published)
+
+
+def test_an_approval_that_ends_before_the_draft_is_opened_gives_no_write_token_and_ends_with_words(
+    story: Story,
+) -> None:
+    """Without a sweep in between: who is to write looks at the time first."""
+    built(story)
+    story.pass_time(timedelta(days=8))
+    story.away = set()
+    story.crank()
+    assert [one for one in story.ledger.mints() if one.purpose == "open_draft"] == []
+    assert story.control.pulls(REPO) == []
+    story.ends(Closed, "Ended (expired)", "The change is kept", "`/refresh` makes a plan anew")
+
+
+def test_a_token_that_ages_out_in_mid_draft_is_not_replaced_once_the_approval_does_not_stand(story: Story) -> None:
+    """The approver lost the right while the branch was being made: the mint asks again for each token."""
+    built(story)
+    mira = story.state().request.labeller
+    assert mira is not None
+    user = {"id": mira.id, "login": "mira", "type": "User"}
+    reader = json.dumps({"permission": "read", "role_name": "read", "user": user})
+    story.control.fault("POST .*/git/trees", status=401, body='{"message": "Bad credentials"}')
+    story.control.fault("GET .*/collaborators/mira/permission", skip=1, status=200, body=reader)
+    story.away = set()
+    story.crank()
+    story.next_comment("The approval does not stand.", "mira has read permission here")
+    opened = [one for one in story.ledger.mints() if one.purpose == "open_draft"]
+    assert [bool(one.refused) for one in opened] == [False, True]
+    assert story.control.pulls(REPO) == [] and set(story.control.branches(REPO)) == {"main"}
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
 
 
 def test_ids_above_32_bits_are_kept_exactly(make_story: Making, ledger_url: str) -> None:

@@ -52,6 +52,23 @@ def test_a_clock_that_is_45_seconds_fast_is_believed(make_story: Making) -> None
     story.ends(Closed, "rejected")
 
 
+def test_a_clock_that_is_minutes_fast_costs_no_run_and_is_named_until_it_is_mended(make_story: Making) -> None:
+    """GitHub takes no proof that ends more than ten minutes ahead of its clock: no token, so no word, can be had."""
+    story = make_story(furnishing=Furnishing(fast=timedelta(minutes=5)))
+    story.mira.labels()
+    for _ in range(8):
+        story.pass_time(timedelta(minutes=5))
+        story.crank()
+    assert story.said() == [] and story.control.tokens() == []
+    (look,) = (one for one in story.ledger.debts() if one.kind == "look_up_authority")
+    assert "too far in the future" in look.why and "this machine's clock" in look.why
+    story.fast = timedelta()
+    story.wait_out()
+    story.plan_is_read()
+    story.mira.says("/reject")
+    story.ends(Closed, "rejected")
+
+
 @pytest.mark.parametrize(
     ("key", "words"),
     [

@@ -6,13 +6,13 @@ from datetime import datetime
 from app.core.belts import Belt
 from app.core.digest import canonical
 from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, Purpose, React, ReportSaying, Say, Slot, StageDraft
-from app.core.facts import AmendmentProposed, DraftStaged, Fact, PlanDrafted, PullRequestRead, Said
+from app.core.facts import AmendmentProposed, DraftStaged, Expired, Fact, PlanDrafted, PullRequestRead, Said
 from app.core.issue import Person
 from app.core.outcome import MOST_COMMITS, BranchCommit, ended
 from app.core.patch import Patch
 from app.core.plan import Plan
 from app.core.report import Findings, Report
-from app.core.run import Built, Closed, Proposed, Reporting
+from app.core.run import Built, Closed, Proposed, Reporting, grant_of
 from app.ledger.outcomes import Claim, RunView
 from worker.belts import landing, publisher
 from worker.evidence.trace import Trace
@@ -90,6 +90,8 @@ def _person(account: Account | None) -> Person | None:
 def open_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
     """Branch and draft stand. The write token lives within this block, against a live Grant."""
     assert isinstance(claim.effect, OpenDraft)
+    if grant_of(claim.state, shop.clock()) is None:
+        return _over(shop)
     finished = _finished(shop, claim)
     with shop.line(claim) as line:
         writer = Publisher(line.connection, line.repository, line.bot_user_id)
@@ -100,6 +102,8 @@ def open_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
 def stage_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
     """What would be written is kept, and nothing is: the token of this block only reads."""
     assert isinstance(claim.effect, StageDraft)
+    if grant_of(claim.state, shop.clock()) is None:
+        return _over(shop)
     finished = _finished(shop, claim)
     with shop.line(claim) as line:
         reader = Publisher(line.connection, line.repository, line.bot_user_id)
@@ -109,6 +113,11 @@ def stage_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
     kept = shop.keep(canonical(staged), "application/json")
     digest = finished.state.proposal.digest
     return [DraftStaged(at=shop.clock(), plan_digest=digest, staged_ref=kept)], f"staged for {staged.branch}"
+
+
+def _over(shop: Shop) -> Done:
+    """The approval's time ended before anything was written: no token is asked for, and the run ends with words."""
+    return [Expired(at=shop.clock())], "the time of the approval is over"
 
 
 def _finished(shop: Shop, claim: Claim) -> landing.Finished:

@@ -27,6 +27,7 @@ from worker.github.errors import (
     NotFound,
     RateLimited,
     Suspended,
+    Unauthorized,
     Unreachable,
 )
 from worker.github.limit import SharedLimit
@@ -57,6 +58,9 @@ ASIDE_SECONDS = 30.0
 
 _ITSELF = Caller(Belt.PUBLISHER, 0)
 """For whom the mint lists: the publisher will read there. No line has this number."""
+
+PROOF_SECONDS = 60.0
+"""A clock or a key that GitHub does not take is mended by a person: until then nothing can be done or said anywhere."""
 
 _WAITS: dict[type[GitHubError], float] = {Suspended: 3_600.0, IssuesOff: 1_800.0, Unreachable: 20.0, Broken: 20.0}
 
@@ -331,6 +335,8 @@ class Mint:
         later = next((seconds for kind, seconds in _WAITS.items() if isinstance(error, kind)), None)
         if isinstance(error, RateLimited):
             later = error.retry_after
+        if isinstance(error, Unauthorized) and error.call.path.startswith("/app"):
+            later = PROOF_SECONDS
         return denied.model_copy(update={"retry_after": later, "gone": _is_gone(place, error)})
 
 

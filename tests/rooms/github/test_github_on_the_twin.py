@@ -374,10 +374,21 @@ def test_an_aged_token_is_renewed_once(town: Town) -> None:
         assert Commenter(line, town.ref, town.who.bot_user_id).create_comment(1, "hello").body == "hello"
 
 
-@pytest.mark.parametrize("offset", [-45, 45])
+@pytest.mark.parametrize("offset", [-45, 45, 480])
 def test_a_clock_that_runs_differently_from_githubs_is_believed(town: Town, offset: int) -> None:
     town.control.set_clock(offset)
     assert town.app.installation(REPO).id == town.installation_id
+
+
+@pytest.mark.parametrize(
+    ("offset", "said"), [(-61, "too far in the future"), (-300, "too far in the future"), (541, "Expiration time")]
+)
+def test_a_clock_that_is_minutes_off_is_named_as_what_to_mend(town: Town, offset: int, said: str) -> None:
+    """GitHub's clock is so many seconds ahead of ours; ours is fast where that is less than nothing."""
+    town.control.set_clock(offset)
+    with pytest.raises(errors.Unauthorized, match=said) as caught:
+        town.app.installation(REPO)
+    assert "this machine's clock" in caught.value.remedy
 
 
 def test_the_delivery_log_is_read_and_asked_to_send_again(town: Town) -> None:

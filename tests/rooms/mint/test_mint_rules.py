@@ -264,7 +264,7 @@ def test_a_token_that_is_not_what_was_asked_for_is_refused(desk, broader):
 
 
 @pytest.mark.parametrize(
-    ("status", "wait"), [(500, 20.0), (502, 20.0), (429, 60.0), (403, 3600.0), (404, None), (401, None)]
+    ("status", "wait"), [(500, 20.0), (502, 20.0), (429, 60.0), (403, 3600.0), (404, None), (401, 60.0)]
 )
 def test_github_s_refusals_become_answers_that_say_whether_waiting_helps(desk, status, wait):
     body = '{"message": "This installation has been suspended"}' if status == 403 else "{}"
