@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from app.registration import keep
 from app.settings import SettingsMissing, SettingsWrong, broker_url, data_dir, ledger_url, web_settings
 
 SECRET = {"GITHUB_WEBHOOK_SECRET": "s3cret"}
@@ -31,6 +32,12 @@ def test_everything_else_has_a_default_that_needs_nothing_installed() -> None:
 def test_an_old_secret_is_accepted_beside_the_new_one_and_an_empty_one_is_none() -> None:
     assert web_settings(SECRET | {"GITHUB_WEBHOOK_SECRET_OLD": "öld"}).secrets == (b"s3cret", "öld".encode())
     assert web_settings(SECRET | {"GITHUB_WEBHOOK_SECRET_OLD": "  "}).secrets == (b"s3cret",)
+
+
+def test_an_old_secret_stands_beside_the_one_that_set_up_kept(tmp_path: Path) -> None:
+    keep(tmp_path, {"GITHUB_WEBHOOK_SECRET": "new"})
+    env = {"COUNTERSIGN_DATA_DIR": str(tmp_path), "GITHUB_WEBHOOK_SECRET_OLD": "old"}
+    assert web_settings(env).secrets == (b"new", b"old")
 
 
 def test_no_secret_is_shown_when_settings_are_printed() -> None:
