@@ -37,7 +37,7 @@ from worker.outcomes import (
     Wait,
     outcome_of,
 )
-from worker.renaming import found_again
+from worker.renaming import of_moved
 from worker.repo.mirror import RepositoryMoved
 from worker.rereading import Rereading
 from worker.shop import Done, Shop
@@ -87,8 +87,8 @@ def _work(shop: Shop, claim: Claim) -> None:
                 facts, outcome = _duties(shop.belt)[type(claim.effect)](shop, claim, trace)
         except Exception as error:
             decided = outcome_of(error)
-            if isinstance(error, Moved | RepositoryMoved) and found_again(shop, claim, error):
-                decided = Retry("The repository has another name now; it is tried there.")
+            if isinstance(error, Moved | RepositoryMoved):
+                decided = of_moved(shop, claim, error) or decided
             if isinstance(decided, Retry) and decided.unexpected:
                 _LOG.exception("effect %s of %s", claim.effect.kind, claim.run)
             _conclude(shop, claim, decided)
