@@ -94,6 +94,11 @@ class Words:
         )
 
 
+def is_of_plan(message: str, plan_digest: str) -> bool:
+    """Whether a commit of ours for this plan has that message."""
+    return f"Plan-Digest: {plan_digest}" in message.splitlines()
+
+
 def _trailer(approval: Approval) -> str:
     return f"Approved-By: {approval.person.login.replace('@', '')} (id {approval.person.id})\n"
 

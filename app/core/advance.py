@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from app.core import allowance, asking, dropping, going_on, staging, working
+from app.core import allowance, asking, dropping, finding, going_on, staging, working
 from app.core.effects import Effect
 from app.core.facts import (
     AmendmentProposed,
@@ -17,8 +17,10 @@ from app.core.facts import (
     AuthorityFound,
     CommandGiven,
     CommandUnclear,
+    DraftFound,
     DraftOpened,
     DraftStaged,
+    DraftUnsettled,
     EffectAbandoned,
     ExecutionFailed,
     ExecutionHeld,
@@ -63,6 +65,7 @@ class Advanced:
 _OPEN = (Wanted, NeedsInput, Proposed, Approved, Built, Reporting, Published)
 _UNWRITTEN = (Wanted, NeedsInput, Proposed, Approved, Built, Reporting)
 _ANY = (*_OPEN, Closed)
+_NOT_BUILT = (Wanted, NeedsInput, Proposed, Approved, Reporting, Published, Closed)
 
 Transition = Callable[[Any, Any], Move | Stay]
 
@@ -100,7 +103,9 @@ def _table() -> Mapping[tuple[type, type], Transition]:
         ((Approved,), ExecutionHeld, working.execution_held),
         ((Approved, Built), ApprovalVoided, working.approval_voided),
         ((Built,), DraftOpened, working.draft_opened),
-        ((Closed, Proposed), DraftOpened, working.draft_opened_late),
+        (_NOT_BUILT, DraftOpened, finding.draft_opened_late),
+        (_ANY, DraftUnsettled, finding.draft_unsettled),
+        (_ANY, DraftFound, finding.draft_found),
         ((Built,), DraftStaged, staging.draft_staged),
         ((Built,), PublishFailed, working.publish_failed),
         ((Published,), PullRequestEnded, working.pull_request_ended),

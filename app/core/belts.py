@@ -32,6 +32,7 @@ class EffectKind(StrEnum):
     REACT = "react"
     OPEN_DRAFT = "open_draft"
     STAGE_DRAFT = "stage_draft"
+    FIND_DRAFT = "find_draft"
 
 
 class Outside(StrEnum):
@@ -115,6 +116,7 @@ REACH: Mapping[EffectKind, Reach] = MappingProxyType(
             with_workflows=_only(workflows="write"),
         ),
         EffectKind.STAGE_DRAFT: Reach(Belt.PUBLISHER, _only(metadata="read", contents="read"), needs=Needs.GRANT),
+        EffectKind.FIND_DRAFT: Reach(Belt.PUBLISHER, _only(metadata="read", contents="read", pull_requests="read")),
     }
 )
 

@@ -174,8 +174,16 @@ class StageDraft(_Effect):
     plan_digest: Sha256
 
 
+class FindDraft(_Effect):
+    """Look for what an attempt to open a draft may have left on GitHub, and write nothing."""
+
+    kind: Literal[EffectKind.FIND_DRAFT] = EffectKind.FIND_DRAFT
+    plan_digest: Sha256
+
+
 Effect = Annotated[
-    LookUpAuthority | DraftPlan | Say | React | Execute | OpenDraft | StageDraft, Field(discriminator="kind")
+    LookUpAuthority | DraftPlan | Say | React | Execute | OpenDraft | StageDraft | FindDraft,
+    Field(discriminator="kind"),
 ]
 
 EFFECTS: TypeAdapter[Effect] = TypeAdapter(Effect)

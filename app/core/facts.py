@@ -16,6 +16,9 @@ from app.core.plan import CommitId, RepoPath, Sha256, TemplatePin
 from app.core.run import KeptRepair, KeptStep, Part, PlanPart, PullRequest, Request, StallCode
 from app.core.split import Split
 from app.core.staged import DraftStaged as DraftStaged  # noqa: PLC0414
+from app.core.unsettled import DraftFound as DraftFound  # noqa: PLC0414
+from app.core.unsettled import DraftUnsettled as DraftUnsettled  # noqa: PLC0414
+from app.core.unsettled import PublishFailed as PublishFailed  # noqa: PLC0414
 from app.core.verb import Verb
 
 
@@ -307,17 +310,6 @@ class DraftOpened(_Fact):
     pull: PullRequest
 
 
-class PublishFailed(_Fact):
-    """The pull request could not be opened, and trying again would not help."""
-
-    kind: Literal["publish_failed"] = "publish_failed"
-    plan_digest: Sha256
-    reason: str
-    remedy: str = ""
-    branch: str = ""
-    """The branch that holds the work, where one was made all the same."""
-
-
 class PullRequestEnded(_Fact):
     """A person merged or closed the pull request."""
 
@@ -355,7 +347,7 @@ class EffectAbandoned(_Fact):
     tried: int = 0
     """Attempts at it that failed; what only waited is none. 0 where that was not recorded."""
     branch: str = ""
-    """The branch that holds the work, where one was made all the same."""
+    """The branch that holds the work, where one was made all the same; or that could not be looked for."""
 
 
 Fact = Annotated[
@@ -386,6 +378,8 @@ Fact = Annotated[
     | ApprovalVoided
     | DraftOpened
     | DraftStaged
+    | DraftUnsettled
+    | DraftFound
     | PublishFailed
     | PullRequestEnded
     | PullRequestRead

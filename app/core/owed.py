@@ -48,9 +48,11 @@ def _draft_owed(effect: DraftPlan, state: State) -> Verdict:
 def _built_owed(effect: OpenDraft | StageDraft, state: State) -> Verdict:
     if not isinstance(state, Built) or state.proposal.digest != effect.plan_digest:
         return Refused("no built change of this plan stands any more")
-    staged = isinstance(last_work(state), StageDraft)
-    words = "the run is staged, so nothing is written" if staged else "the run is not staged"
-    return _yes_if(staged == isinstance(effect, StageDraft), words)
+    work = last_work(state)
+    staged = isinstance(work, StageDraft)
+    if staged != isinstance(effect, StageDraft):
+        return Refused("the run is staged, so nothing is written" if staged else "the run is not staged")
+    return _yes_if(work.key == effect.key, "what stands now was built under another approval")
 
 
 def _yes_if(owed: bool, otherwise: str) -> Verdict:

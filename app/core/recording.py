@@ -58,6 +58,8 @@ RECORDS: Mapping[str, frozenset[str]] = MappingProxyType(
                 "draft_opened",
                 "pull_request_read",
                 "draft_staged",
+                "draft_unsettled",
+                "draft_found",
                 "publish_failed",
                 "approval_voided",
                 "expired",

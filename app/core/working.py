@@ -3,6 +3,7 @@
 from typing import Any
 
 from app.core import facts as f
+from app.core import finding
 from app.core.budget import Spent
 from app.core.digest import text_digest
 from app.core.dropping import approval_of_the_rest
@@ -271,7 +272,7 @@ def _voided(state: Approved | Built, words: Refused, tag: str, **changes: Any) -
 
 def draft_opened(state: Built, fact: f.DraftOpened) -> Move | Stay:
     if fact.plan_digest != state.proposal.digest:
-        return Stay("The pull request is of another plan.")
+        return finding.pull_stands(state, fact.plan_digest, fact.pull)
     after = Published(
         **kept(state),
         proposal=state.proposal,
@@ -281,21 +282,6 @@ def draft_opened(state: Built, fact: f.DraftOpened) -> Move | Stay:
         pull=fact.pull,
     )
     return Move(after, (status(f"published:{fact.pull.number}"),))
-
-
-def draft_opened_late(state: Closed | Proposed, fact: f.DraftOpened) -> Move | Stay:
-    """The run ended while the pull request was being opened: it is named, not hidden."""
-    number = fact.pull.number
-    if isinstance(state, Closed):
-        if state.pull is not None:
-            return Stay("The pull request is known.")
-        after: State = state.model_copy(update={"pull": fact.pull})
-        return Move(after, (status(f"late:{number}"),))
-    words = Refused(
-        f"Draft pull request #{number} was opened in the moment in which the approval ended.",
-        "Close it if it is not wanted.",
-    )
-    return closed(state, ClosedReason.CANCELLED, words, pull=fact.pull)
 
 
 def publish_failed(state: Built, fact: f.PublishFailed) -> Move:
@@ -370,6 +356,8 @@ _BY_HAND = "Open a pull request from it, or set the label again for a new run."
 
 def effect_abandoned(state: State, fact: f.EffectAbandoned) -> Move | Stay:
     """What could not be done is said; the end of the work that the run waits for ends it. An offer outlives that."""
+    if fact.effect == "find_draft":
+        return finding.not_looked_for(state, fact)
     if isinstance(state, Closed):
         return Stay("The run has ended.")
     words = Refused(fact.reason)

@@ -1,5 +1,6 @@
 """Effects are claimed under a lease with a fencing number, and settled once."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -8,7 +9,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, func, or_, select, update
 
 from app.core.belts import Belt
-from app.core.facts import EffectAbandoned, Fact
+from app.core.branches import branch_name
+from app.core.effects import FindDraft, OpenDraft
+from app.core.facts import DraftOpened, DraftUnsettled, EffectAbandoned, Fact, PublishFailed
 from app.core.leasing import LONGEST_LEASE, LONGEST_WAIT, stands
 from app.core.owed import still_owed
 from app.core.redact import redact
@@ -19,7 +22,7 @@ from app.ledger.errors import RunLeftAside
 from app.ledger.folding import Living, facts_of, folded, locked, taken
 from app.ledger.limits import held_up, pause
 from app.ledger.outcomes import Claim, DebtView, Recorded
-from app.ledger.schema import effects, runs
+from app.ledger.schema import effects, mints, runs
 from app.ledger.written import effect_read
 
 SURPASSED = Refused("Somebody else holds this effect now, or it is settled.")
@@ -35,8 +38,9 @@ class Claims(OnDatabase):
         """Takes the effect for `lease`: nobody else can until then.
 
         Refused where it is settled, not due, held, or another belt's. Where the run needs it no longer it is
-        settled with that reason, and refused. Where its installation is at a limit of GitHub's it is put off until
-        that is over, which is no attempt. What cannot be read here is refused and stays as it is.
+        settled with that reason, and refused; what comes to be owed by that is for the sweep to ring. Where its
+        installation is at a limit of GitHub's it is put off until that is over, which is no attempt. What cannot
+        be read here is refused and stays as it is.
         """
 
         def work(connection: Connection) -> Claim | Refused:
@@ -49,7 +53,7 @@ class Claims(OnDatabase):
             effect = effect_read(row.body, living.id)
             verdict = still_owed(effect, living.state)
             if isinstance(verdict, Refused):
-                _settled(connection, effect_id, f"not done: {verdict}", now)
+                self._end((connection, living, row), (), f"not done: {verdict}", now)
                 return verdict
             wait = held_up(self._database, connection, living.state.request.installation_id, effect.kind, now)
             if wait is not None:
@@ -105,13 +109,15 @@ class Claims(OnDatabase):
             found = self._locked_effect(connection, claim.effect_id)
             if found is None or not _is_held(found[1], claim):
                 return SURPASSED
-            living, _ = found
-            words = [outcome]
+            living, row = found
+            words, counted = [outcome], []
             for fact in facts:
                 refused = taken(self._database, connection, living, fact)
-                if refused is not None:
+                if refused is None:
+                    counted.append(fact)
+                else:
                     words.append(f"{fact.kind} was not recorded: {refused}")
-            _settled(connection, claim.effect_id, "; ".join(words), now)
+            self._end((connection, living, row), counted, "; ".join(words), now)
             return Recorded(tuple(living.rings))
 
         return self._database.writing(work)
@@ -131,8 +137,12 @@ class Claims(OnDatabase):
         return self._database.writing(work)
 
     def abandon(self, claim: Claim, reason: str, now: datetime, branch: str = "") -> Recorded | Refused:
-        """The effect will not be done: it is settled, and the run learns why. `branch` is what was made of it."""
+        """The effect will not be done: it is settled, and the run learns why. `branch` is what was made of it; of a
+        draft that could not be looked for it is the name that it would have."""
         kind, key, tried = claim.effect.kind, claim.effect.key, claim.attempts - claim.postponements
+        if isinstance(claim.effect, FindDraft):
+            request = claim.state.request
+            branch = branch_name(request.issue_number, request.run, claim.effect.plan_digest)
         given_up = EffectAbandoned(at=now, effect=kind, key=key, reason=reason, tried=tried, branch=branch)
         return self.settle(claim, [given_up], f"abandoned: {reason}", now)
 
@@ -214,6 +224,18 @@ class Claims(OnDatabase):
                 for row in connection.execute(query)
             )
 
+    def _end(
+        self, held: tuple[Connection, Living, Row[Any]], counted: Sequence[Fact], outcome: str, now: datetime
+    ) -> None:
+        """The effect is settled. Of a draft the run learns as well that it is not known how far that came, unless what
+        counted tells: whoever died over it, or never heard an answer of GitHub's, may have left it there."""
+        connection, living, row = held
+        effect = effect_read(row.body, row.run_id)
+        if isinstance(effect, OpenDraft) and not _is_told(counted, row.attempts) and _was_begun(connection, row):
+            unsettled = DraftUnsettled(at=now, plan_digest=effect.plan_digest, key=effect.key)
+            taken(self._database, connection, living, unsettled)
+        _settled(connection, row.id, outcome, now)
+
     def _locked_effect(self, connection: Connection, effect_id: int) -> tuple[Living, Row[Any]] | None:
         """The effect's run, locked, then the effect: always in this order, so that no two wait for each other."""
         run = connection.scalar(select(effects.c.run_id).where(effects.c.id == effect_id))
@@ -270,6 +292,18 @@ def _not_to_be_had(row: Row[Any], belt: Belt, now: datetime) -> Refused | None:
     if stands(row.lease_until, now, LONGEST_LEASE):
         return Refused(f"Somebody holds this effect until {row.lease_until:%Y-%m-%d %H:%M:%S} UTC.")
     return None
+
+
+def _is_told(counted: Sequence[Fact], attempts: int) -> bool:
+    """Whether what counted says all that was made of a draft: a failure speaks for its own attempt alone."""
+    return any(isinstance(one, DraftOpened) or (isinstance(one, PublishFailed) and attempts == 1) for one in counted)
+
+
+def _was_begun(connection: Connection, row: Row[Any]) -> bool:
+    """Whether a token was cut for the effect, or may have been: without one nothing can have been written."""
+    cut = select(mints.c.body).where(mints.c.run_id == row.run_id, ~mints.c.refused)
+    found = (json.loads(body) for body in connection.scalars(cut).all())
+    return any((one["effect_id"], one["purpose"]) == (row.id, row.kind) for one in found)
 
 
 def _settled(connection: Connection, effect_id: int, outcome: str, now: datetime) -> None:

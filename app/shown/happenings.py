@@ -66,7 +66,7 @@ def _of_people(fact: f.Fact) -> str:
             return ""
 
 
-def _of_belts(fact: f.Fact) -> str:
+def _of_belts(fact: f.Fact) -> str:  # noqa: PLR0912 (one line for each kind)
     match fact:
         case f.PlanDrafted():
             return f"Plan version {fact.version} ({short(fact.digest)}) was made on {fact.base_commit[:12]}."
@@ -86,6 +86,9 @@ def _of_belts(fact: f.Fact) -> str:
         case f.PullRequestRead():
             by_hand = sum(one.by_hand() for one in fact.commits)
             return f"Pull request #{fact.number} ended with {len(fact.commits)} commits, {by_hand} of them by people."
+        case f.DraftFound():
+            what = f"pull request #{fact.pull.number}" if fact.pull else "no pull request"
+            return f"The branch {fact.branch}, with {what}, was found to be left of an earlier attempt."
         case f.DraftStaged():
             return "What would be written was put together and kept; nothing was written, since the run is staged."
         case f.PlanNotPossible() | f.ExecutionFailed() | f.ExecutionHeld() | f.ApprovalVoided() | f.PublishFailed():

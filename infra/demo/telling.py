@@ -5,6 +5,7 @@ from app.core.facts import (
     AmendmentProposed,
     AuthorityFound,
     CommandGiven,
+    DraftFound,
     DraftOpened,
     DraftStaged,
     ExecutionFailed,
@@ -67,6 +68,9 @@ def _words(fact: Fact) -> str:  # noqa: PLR0912 (one line for each kind)
             return f"It does not go on: {fact.reason} {fact.remedy}".strip()
         case DraftOpened():
             return f"Draft pull request #{fact.pull.number} was opened from {fact.pull.branch}."
+        case DraftFound():
+            what = f"pull request #{fact.pull.number}" if fact.pull else "no pull request"
+            return f"The branch {fact.branch}, with {what}, was found to be left of an earlier attempt."
         case DraftStaged():
             return "What would be written was put together and kept; nothing was written, since the run is staged."
         case _:

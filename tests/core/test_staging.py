@@ -3,6 +3,7 @@
 import pytest
 
 from app.core.effects import OpenDraft, Purpose, StageDraft
+from app.core.move import last_work
 from app.core.owed import still_owed
 from app.core.policy import Policy
 from app.core.run import Built, grant_of
@@ -23,7 +24,7 @@ def test_the_last_work_is_the_policys_and_the_other_one_is_never_owed(policy: Po
     digest = life.state.proposal.digest
     for kind in (OpenDraft, StageDraft):
         # Even where a row in the ledger says otherwise.
-        effect = kind(key="forged", plan_digest=digest)
+        effect = kind(key=last_work(life.state).key, plan_digest=digest)
         assert isinstance(still_owed(effect, life.state), Allowed) is (kind is owed)
     grant = grant_of(life.state, life.now())
     assert grant is not None and grant.staged is policy.staged

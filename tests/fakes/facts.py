@@ -22,6 +22,7 @@ from app.core.effects import (
     DraftPlan,
     Effect,
     Execute,
+    FindDraft,
     LookUpAuthority,
     OpenDraft,
     PlanSaying,
@@ -227,7 +228,8 @@ _SHARED: dict[str, st.SearchStrategy[Any]] = {
     "permission": st.sampled_from(["admin", "write", "read", "none"]),
     "key": st.sampled_from(["authority:label", "plan:1", "plan:2", "x"]),
     "staged_ref": st.just(sha("staged")),
-    "effect": st.sampled_from(["draft_plan", "execute", "open_draft", "look_up_authority", "say", "react"]),
+    "branch": st.sampled_from(["", "countersign/a"]),
+    "effect": st.sampled_from(["draft_plan", "execute", "open_draft", "look_up_authority", "say", "find_draft"]),
     "comment_digest": st.just(sha("comment")),
     "kept": st.integers(1, 3).map(lambda step: KeptStep(id=step, files_ref=sha(f"files after {step}"))),
     "repair": st.integers(1, 3).map(lambda at: KeptRepair(number=at, files_ref=sha("files"), told_ref=sha("told"))),
@@ -248,6 +250,8 @@ def any_fact_of(kind: type[Any]) -> st.SearchStrategy[Any]:
         given["paths"] = st.just(("src/sizes.py", "src/units.py"))
     if kind is f.PullRequestRead:
         given["commits"] = st.just((BranchCommit(id="c" * 40, author=None, merge=False),))
+    if kind is f.DraftFound:
+        given["pull"] = st.none() | given["pull"]
     if kind is f.ExecutionFailed:
         given["report_ref"] = st.just("")
     return st.builds(kind, **given)
@@ -279,6 +283,8 @@ class World:
     """Keys of what nobody works on yet."""
     held: list[str] = field(default_factory=list)
     """Keys of what somebody works on."""
+    begun: set[str] = field(default_factory=set)
+    """Keys of what somebody ever worked on."""
     ids: int = WIDE + 100
     witness: Callable[["World", State | None, tuple[Effect, ...]], None] = lambda *_: None
     """Looks at every step: the world after it, the state before it, and what it brought to be owed."""
@@ -325,8 +331,12 @@ class World:
         """A belt claims what is owed, or learns that it is owed no longer."""
         assert self.state is not None
         self.owed.remove(key)
-        if isinstance(still_owed(self.effects[key], self.state), Allowed):
+        effect = self.effects[key]
+        if isinstance(still_owed(effect, self.state), Allowed):
             self.held.append(key)
+            self.begun.add(key)
+        elif isinstance(effect, OpenDraft) and key in self.begun:
+            self.tell(f.DraftUnsettled(at=self.clock, plan_digest=effect.plan_digest, key=key))
 
     def finish(self, key: str) -> f.Fact | None:
         """A belt is done with what it held: well, badly, or not at all."""
@@ -343,6 +353,8 @@ class World:
             return self._executed(effect, at)
         if isinstance(effect, OpenDraft | StageDraft):
             return self._published(effect, at)
+        if isinstance(effect, FindDraft):
+            return self._looked_for(effect, at)
         if isinstance(effect, Say):
             saying = effect.saying
             version = saying.version if isinstance(saying, PlanSaying) else None
@@ -494,9 +506,20 @@ class World:
             return f.ExecutionHeld(at=at, plan_digest=digest, reason=where)
         return f.ApprovalVoided(at=at, plan_digest=digest, reason="The approving comment is gone.")
 
-    def _published(self, effect: OpenDraft | StageDraft, at: datetime) -> f.Fact:
+    def _looked_for(self, effect: FindDraft, at: datetime) -> f.Fact | None:
+        if isinstance(self.state, Built) and self.state.proposal.digest == effect.plan_digest:
+            self.owed.append(effect.key)
+            return None
+        pull = self.pick([None, a_pull(self.fresh())])
+        left = f.DraftFound(at=at, plan_digest=effect.plan_digest, branch="fix", pull=pull)
+        return self.pick([None, left])
+
+    def _published(self, effect: OpenDraft | StageDraft, at: datetime) -> f.Fact | None:
         digest = effect.plan_digest
-        how = self.pick(["done"] * 3 + ["failed", "voided", "voided"])
+        how = self.pick(["done"] * 3 + ["failed", "voided", "voided", "died"])
+        if how == "died":
+            self.owed.append(effect.key)
+            return None
         if how == "done" and isinstance(effect, StageDraft):
             return f.DraftStaged(at=at, plan_digest=digest, staged_ref=sha("staged"))
         if how == "done":

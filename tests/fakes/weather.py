@@ -37,8 +37,9 @@ NOBODY = "http://127.0.0.1:1/"
 FEW_ATTEMPTS = 2
 """At a draft that end in a death by preference: more of them would rightly end its run."""
 
-AMID_A_DRAFT = ((LEDGER, 2), (GITHUB, 3), (GITHUB, 4), (GITHUB, 5))
-"""Where a publisher dies then: it writes a tree, a commit, a branch and the pull request, and settles."""
+AMID_A_DRAFT = ((LEDGER, 2), (GITHUB, 5), (GITHUB, 6), (GITHUB, 7))
+"""Where a publisher dies then: after two questions that are sent as a write is, a blob and a tree it writes a commit, a
+branch and the pull request, and settles."""
 
 MOST_AT_ONCE = 4
 """Faults that are armed at one time: more than an effect has attempts would be an outage, and end runs rightly."""

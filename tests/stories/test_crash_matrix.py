@@ -15,16 +15,19 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from app.core.belts import EffectKind
+from app.core.belts import Belt, EffectKind
 from app.core.effects import Say, Slot
+from app.core.run import Built, Closed
 from app.ledger.outcomes import DebtView
-from tests.fakes.greeting import FILES, SCRIPT, script
+from tests.fakes.greeting import FILES, ISSUE, SCRIPT, script
 from tests.fakes.household import SECRET, Furnishing
 from tests.fakes.moments import come_back, differences, moment, what_counts
-from tests.fakes.mortal import MINT, MortalStory, Point
+from tests.fakes.mortal import GITHUB, MINT, MortalStory, Point
 from tests.fakes.story import REPO
-from tests.stories.test_packs import RESEARCH
+from tests.stories.test_drafts_left import PULL
+from tests.stories.test_packs import NO_MODEL, RESEARCH, replace_form
 from tests.stories.test_splits import splitting
+from tests.stories.test_storm import PAGES
 
 pytestmark = [
     pytest.mark.needs_userns,
@@ -46,6 +49,8 @@ class Course:
     reaches: frozenset[str]
     script: dict[str, Any] = field(default_factory=lambda: SCRIPT)
     files: dict[str, str] = field(default_factory=lambda: FILES)
+    issue: str = ISSUE
+    env: dict[str, str] = field(default_factory=dict)
     only: frozenset[str] = frozenset()
     """The effects at which the short form dies; where none is named, at every one."""
 
@@ -58,16 +63,40 @@ def says(words: str) -> Deed:
     return lambda story: story.mira.writes(words)
 
 
+def is_rejected_over_the_draft(story: MortalStory) -> None:
+    """A publisher dies when it has opened the draft; meanwhile the run is rejected, and then the lease is over."""
+    story.mira.writes("/approve")
+    story.control.settle()
+    while not isinstance(story.state(), Built):
+        story.does(story.ledger.debts()[0])
+    [draft] = [one for one in story.ledger.debts() if one.kind == EffectKind.OPEN_DRAFT]
+    assert story.dies_in(draft, Point(Belt.PUBLISHER, GITHUB, PULL, after=True))
+    story.mira.writes("/reject")
+    story.control.settle()
+    story.crank()
+    assert isinstance(story.state(), Closed)
+    story.pass_time(story.furnishing.lease)
+    story.does(draft)
+
+
 COURSES = {
     "a draft": Course(
         (labels(), says("/why"), says("/approve")),
-        frozenset(EVERY_EFFECT - {"say split", "say report", "stage_draft"}),
+        frozenset(EVERY_EFFECT - {"say split", "say report", "stage_draft", "find_draft"}),
     ),
     "a staged draft": Course(
         (labels(), says("/approve")),
         frozenset({"look_up_authority", "draft_plan", "say status", "say plan", "react", "execute", "stage_draft"}),
         files={**FILES, ".github/countersign.yml": "mode: staged\n"},
         only=frozenset({"stage_draft"}),
+    ),
+    "a draft that is found": Course(
+        (labels("countersign:replace"), is_rejected_over_the_draft),
+        frozenset({"look_up_authority", "draft_plan", "say status", "say plan", "say reply", "find_draft"}),
+        files=PAGES,
+        issue=replace_form("helo", "hello"),
+        env=NO_MODEL.env,
+        only=frozenset({"find_draft"}),
     ),
     "a report": Course(
         (labels("countersign:research"), says("/approve")),
@@ -91,6 +120,7 @@ class Where(NamedTuple):
 SHORT = [
     Where("a draft", "sqlite", "folders"),
     Where("a staged draft", "postgresql", "redis"),
+    Where("a draft that is found", "sqlite", "folders"),
     Where("a report", "sqlite", "redis"),
     Where("a split", "postgresql", "folders"),
 ]
@@ -135,8 +165,10 @@ def story_of_mortals(
 ) -> MortalStory:
     env = {"CELERY_BROKER_URL": request.getfixturevalue("redis_url")} if where.broker == "redis" else {}
     ledger = {"ledger_url": request.getfixturevalue("postgres_url")} if where.database == "postgresql" else {}
-    taken, furnishing = COURSES[where.course], Furnishing(env)
-    return make_story(taken.script, files=taken.files, furnishing=furnishing, kind=MortalStory, **ledger)
+    taken = COURSES[where.course]
+    furnishing = Furnishing({**env, **taken.env})
+    parts = {"files": taken.files, "issue": taken.issue, "furnishing": furnishing, **ledger}
+    return make_story(taken.script, kind=MortalStory, **parts)
 
 
 def undisturbed(story: MortalStory, deeds: tuple[Deed, ...]) -> Iterator[DebtView]:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.core.belts import Belt
+from app.core.branches import branch_name
 from app.core.digest import short
 from app.core.run import Built, Closed, Proposed, Published
 from app.core.template import HOME
@@ -18,7 +19,6 @@ from app.ledger.limits import LIMIT
 from tests.fakes.greeting import FILES, GREET, PLAN, calls, planned, planning, script
 from tests.fakes.household import Furnishing
 from tests.fakes.story import REPO, Story
-from worker.belts.landing import branch_name
 
 pytestmark = pytest.mark.needs_userns
 

@@ -19,8 +19,9 @@ import pytest
 from app.comments import status
 from app.comments.marker import marked
 from app.core.advance import replay
+from app.core.branches import branch_name
 from app.core.effects import PlanSaying, React, ReplySaying, Say
-from app.core.facts import DraftOpened
+from app.core.facts import DraftFound, DraftOpened
 from app.core.run import Approved
 from app.ledger.outcomes import EffectView, RunView
 from tests.fakes.brokers import Broker, Folders, Redis
@@ -32,7 +33,6 @@ from tests.fakes.processes import children, told_of_each
 from tests.fakes.story import REPO
 from tests.fakes.weather import Weather
 from tests.stories.test_packs import NO_MODEL, replace_form
-from worker.belts.landing import branch_name
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning"),
@@ -166,7 +166,7 @@ def was_done(effect: EffectView, view: RunView, said: set[tuple[str, str]], seen
 
 
 def one_pull_request_for_each_approved_plan(story: MortalStory, views: list[RunView]) -> None:
-    expected = {}
+    expected, named = {}, set()
     for view in views:
         facts = [one.fact for one in view.facts]
         states = [replay(facts[:number]) for number in range(1, len(facts) + 1)]
@@ -174,12 +174,15 @@ def one_pull_request_for_each_approved_plan(story: MortalStory, views: list[RunV
         assert [one for one in approvals if not may_have_approved(story, one)] == []
         approved = {one.proposal.digest for one in approvals}
         for fact in facts:
-            if isinstance(fact, DraftOpened):
+            if isinstance(fact, DraftOpened | DraftFound):
                 assert fact.plan_digest in approved
-                expected[fact.pull.number] = branch_name(view.state.request.issue_number, view.id, fact.plan_digest)
+                branch = branch_name(view.state.request.issue_number, view.id, fact.plan_digest)
+                named.add(branch)
+                if fact.pull is not None:
+                    expected[fact.pull.number] = branch
     pulls = {one["number"]: one["head"]["ref"] for one in story.control.pulls(REPO)}
     assert pulls == expected
-    assert set(story.control.branches(REPO)) == {"main", *expected.values()}
+    assert set(story.control.branches(REPO)) == {"main", *named}
 
 
 def may_have_approved(story: MortalStory, state: Approved) -> bool:

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from app.comments import draft
-from app.core.facts import DraftOpened, Fact, PublishFailed
+from app.core.branches import branch_names
+from app.core.facts import DraftFound, DraftOpened, Fact, PublishFailed
 from app.core.patch import FileChange, Patch
 from app.core.plan import Plan
 from app.core.policy import Policy
 from app.core.redact import redact
 from app.core.report import Report, not_run
 from app.core.result import result_fits
-from app.core.run import Built, PullRequest
+from app.core.run import Built, PullRequest, Request
 from app.core.staged import Staged
 from app.core.verdict import Refused
 from worker.github.errors import (
@@ -24,10 +25,8 @@ from worker.github.errors import (
     Invalid,
     Suspended,
 )
+from worker.github.views import PullView
 from worker.github.writer import Change, Delete, FileMode, Landed, Move, Portion, Publisher, PullRequested, Put, Work
-
-BRANCH_TRIES = 5
-"""Names tried before giving up, where somebody else's branch has ours (case GT-01)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +68,7 @@ def open_draft(publisher: Publisher, finished: Finished, now: datetime) -> Told:
         return _failed(finished, error.reason, error.remedy, now, branch)
     if isinstance(asked, Refused):
         return _failed(finished, asked.reason, asked.remedy, now, branch)
-    pull = PullRequest(
-        number=asked.pull.number,
-        url=asked.pull.html_url,
-        branch=landed.branch,
-        commit=landed.commit.sha,
-        draft=asked.pull.draft,
-    )
+    pull = _as_pull(asked.pull, landed.branch, landed.commit.sha)
     opened = DraftOpened(at=now, plan_digest=proposal.digest, pull=pull)
     return Told((opened,), f"pull request {pull.number} {asked.how}")
 
@@ -86,8 +79,7 @@ def stage_draft(publisher: Publisher, finished: Finished, now: datetime) -> Stag
     if isinstance(fits, Refused):
         return _failed(finished, str(fits), "Nothing was to be written.", now)
     plan_, approval, work = finished.plan, finished.state.approval, _work(finished)
-    for attempt in range(1, BRANCH_TRIES + 1):
-        name = branch_name(plan_.issue_number, plan_.run, approval.plan_digest, attempt)
+    for name in branch_names(plan_.issue_number, plan_.run, approval.plan_digest):
         foreseen = publisher.foresee(name, plan_.base_branch, work)
         if foreseen is not None:
             break
@@ -106,21 +98,38 @@ def stage_draft(publisher: Publisher, finished: Finished, now: datetime) -> Stag
     )
 
 
-def branch_name(issue_number: int, run: str, plan_digest: str, attempt: int = 1) -> str:
-    """Derived from run and plan, so that it is found again; never from the issue's number alone (case GT-01)."""
-    name = f"countersign/issue-{issue_number}-{plan_digest[:8]}-{run.rsplit('-', 1)[-1][:6]}"
-    return name if attempt == 1 else f"{name}-{attempt}"
+def find_draft(reader: Publisher, request: Request, plan_digest: str, now: datetime) -> Told:
+    """What stands on GitHub of earlier attempts to open a draft of this plan, by reading alone.
+
+    Pull requests of ours from any of our names, open or not, and branches without one whose head is our commit of
+    this plan. Somebody else's branch of such a name is none of it (case GT-01).
+    """
+    found: list[DraftFound] = []
+    for name in branch_names(request.issue_number, request.run, plan_digest):
+        pull = reader.find_pull(name)
+        if pull is not None:
+            opened = _as_pull(pull, name, pull.head.sha)
+            found.append(DraftFound(at=now, plan_digest=plan_digest, branch=name, pull=opened))
+        elif _is_our_work(reader, name, plan_digest):
+            found.append(DraftFound(at=now, plan_digest=plan_digest, branch=name, pull=None))
+    names = [f"pull request {one.pull.number}" if one.pull else f"branch {one.branch}" for one in found]
+    return Told(tuple(found), f"found: {', '.join(names)}" if names else "nothing was left behind")
+
+
+def _is_our_work(reader: Publisher, name: str, plan_digest: str) -> bool:
+    head = reader.find_branch(name)
+    return head is not None and draft.is_of_plan(reader.message_of(head), plan_digest)
 
 
 def _land(publisher: Publisher, finished: Finished) -> Landed:
     plan_, approval = finished.plan, finished.state.approval
     work = _work(finished)
-    for attempt in range(1, BRANCH_TRIES + 1):
-        name = branch_name(plan_.issue_number, plan_.run, approval.plan_digest, attempt)
+    names = branch_names(plan_.issue_number, plan_.run, approval.plan_digest)
+    for name in names:
         try:
             return publisher.land(name, plan_.base_branch, work)
         except AlreadyExists:
-            if attempt == BRANCH_TRIES:
+            if name == names[-1]:
                 raise
     raise AssertionError("the loop returns or raises")
 
@@ -173,6 +182,10 @@ def _change(change: FileChange, content: Callable[[str], bytes]) -> Change:
     if change.old_path is not None:
         return Move(change.old_path, change.path, content(change.content_ref), mode)
     return Put(change.path, content(change.content_ref), mode)
+
+
+def _as_pull(pull: PullView, branch: str, commit: str) -> PullRequest:
+    return PullRequest(number=pull.number, url=pull.html_url, branch=branch, commit=commit, draft=pull.draft)
 
 
 def _failed(finished: Finished, reason: str, remedy: str, now: datetime, branch: str = "") -> Told:

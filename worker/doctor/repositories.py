@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from app.core.bounds import read_policy
+from app.core.branches import branch_name
 from app.core.policy import POLICY_PATH, Policy
 from app.doctor.finding import Check, Found, Scene, fault, unseen, well, worth_knowing
 from app.settings import api_url, bounds_settings, web_address
-from worker.belts.landing import branch_name
 from worker.doctor.app import lacking
 from worker.github.app import AppIdentity, InstallationView
 from worker.github.asking import InstallationToken

@@ -5,7 +5,18 @@ from datetime import datetime
 
 from app.core.belts import Belt
 from app.core.digest import canonical
-from app.core.effects import LookUpAuthority, OpenDraft, PlanSaying, Purpose, React, ReportSaying, Say, Slot, StageDraft
+from app.core.effects import (
+    FindDraft,
+    LookUpAuthority,
+    OpenDraft,
+    PlanSaying,
+    Purpose,
+    React,
+    ReportSaying,
+    Say,
+    Slot,
+    StageDraft,
+)
 from app.core.facts import AmendmentProposed, DraftStaged, Expired, Fact, PlanDrafted, PullRequestRead, Said
 from app.core.issue import Person
 from app.core.outcome import MOST_COMMITS, BranchCommit, ended
@@ -21,7 +32,10 @@ from worker.github.errors import Forbidden, Gone, Moved, NotFound
 from worker.github.reader import Reader
 from worker.github.views import Account
 from worker.github.writer import Publisher
+from worker.outcomes import MustWait, Wait
 from worker.shop import Done, Line, Shop
+
+WHILE_BUILT_SECONDS = 60.0
 
 
 def look_up_authority(shop: Shop, claim: Claim, trace: Trace) -> Done:
@@ -115,6 +129,18 @@ def stage_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
     return [DraftStaged(at=shop.clock(), plan_digest=digest, staged_ref=kept)], f"staged for {staged.branch}"
 
 
+def find_draft(shop: Shop, claim: Claim, trace: Trace) -> Done:
+    """What was left behind is found, with a token that only reads. While a draft of the same plan is still to be opened
+    it waits for that, which takes up what stands."""
+    assert isinstance(claim.effect, FindDraft)
+    if isinstance(claim.state, Built) and claim.state.proposal.digest == claim.effect.plan_digest:
+        raise MustWait(Wait(WHILE_BUILT_SECONDS, "The draft of this plan is being opened."))
+    with shop.line(claim) as line:
+        reader = Publisher(line.connection, line.repository, line.bot_user_id)
+        told = landing.find_draft(reader, claim.state.request, claim.effect.plan_digest, shop.clock())
+    return told.facts, told.outcome
+
+
 def _over(shop: Shop) -> Done:
     """The approval's time ended before anything was written: no token is asked for, and the run ends with words."""
     return [Expired(at=shop.clock())], "the time of the approval is over"
@@ -189,4 +215,5 @@ DUTIES: Mapping[type, Callable[[Shop, Claim, Trace], Done]] = {
     React: react,
     OpenDraft: open_draft,
     StageDraft: stage_draft,
+    FindDraft: find_draft,
 }

@@ -179,6 +179,10 @@ class Publisher:
         except NotFound:
             return None
 
+    def message_of(self, commit: str) -> str:
+        """What a commit says."""
+        return self._commit(commit).message
+
     def create_branch(self, name: str, commit: str, base: str) -> How:
         """The branch `name` is there and points at `commit`. Never moves one that is there (case GT-01).
 
