@@ -130,11 +130,13 @@ def _compare(before: Path, after: Path) -> int:
     told = [Folder(place) for place in (before, after)]
     for one in told:
         one.made_with()
-    was, now = ({name: one.scores.figures() for name, one in folder.results().items()} for folder in told)
-    found = compare(was, now)
+    was, now = (folder.results() for folder in told)
+    # A task that was changed in between is another one.
+    same = {name for name in was.keys() & now.keys() if was[name].digest == now[name].digest}
+    found = compare(*({name: results[name].scores.figures() for name in same} for results in (was, now)))
     if not found:
         raise FolderUnusable("The two folders hold no task in common.")
-    print(report.compared(found))
+    print(report.compared(was, now, found))
     return WORSE if any(one.judged is Judged.WORSE for one in found) else DONE
 
 

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from app.core.facts import StepsDone
 from app.core.patch import Patch
@@ -52,6 +53,13 @@ class Unseen(Part):
         return (self.passed, self.run) if self.worth is Worth.COUNT else None
 
 
+class Ran(NamedTuple):
+    """One run of the unseen tests: those that passed, and the last that the runner said."""
+
+    passing: frozenset[str]
+    last: str
+
+
 def unseen_tests(task: Task, world: World, view: RunView) -> Unseen | None:
     """None where nothing was built, or the task has no unseen tests."""
     built = [one.fact for one in view.facts if isinstance(one.fact, StepsDone)]
@@ -62,12 +70,13 @@ def unseen_tests(task: Task, world: World, view: RunView) -> Unseen | None:
     if not isinstance(counting, frozenset):
         return counting
     patch = Patch.model_validate_json(body)
-    passing = _passing(task, world, lambda tree: _put(patch, touched(task.test_patch), tree, world))
-    if isinstance(passing, str):
-        return Unseen(worth=Worth.NOT_USABLE, notes=(passing,))
+    built_ran = _passing(task, world, lambda tree: _put(patch, touched(task.test_patch), tree, world))
+    if isinstance(built_ran, str):
+        return Unseen(worth=Worth.NOT_USABLE, notes=(built_ran,))
     left = len(_names(task)) - len(counting)
-    notes = (f"{left} of {len(_names(task))} are left out: they do not tell the known change from the base.",)
-    return Unseen(worth=Worth.COUNT, run=len(counting), passed=len(counting & passing), notes=notes if left else ())
+    why = f"{left} of {len(_names(task))} are left out: they do not tell the known change from the base."
+    well, notes = len(counting & built_ran.passing), (why,) if left else ()
+    return Unseen(worth=Worth.COUNT, run=len(counting), passed=well, notes=notes)
 
 
 def tried(task: Task, world: World) -> frozenset[str] | Unseen:
@@ -78,24 +87,25 @@ def tried(task: Task, world: World) -> frozenset[str] | Unseen:
         known = _passing(task, world, lambda tree: _applied(task.gold_patch, tree))
         if isinstance(known, str):
             return Unseen(worth=Worth.NOT_USABLE, notes=(f"On the known change: {known}",))
-        good = known
-    if not good:
-        why = f"On the known change all {len(names)} of them fail here."
-        return Unseen(worth=Worth.NOT_USABLE, notes=(why,))
+        good = known.passing
+        if not good:
+            why = f"On the known change all {len(names)} of them fail here: {known.last}"
+            return Unseen(worth=Worth.NOT_USABLE, notes=(why,))
     before = _passing(task, world, lambda tree: "")
     if isinstance(before, str):
         return Unseen(worth=Worth.NOT_USABLE, notes=(f"On the base: {before}",))
-    if not good - before:
-        why = f"{len(good & before)} of {len(names)} pass before anything is changed, and no other passes after it."
+    if not good - before.passing:
+        many = len(good & before.passing)
+        why = f"{many} of {len(names)} pass before anything is changed, and no other passes after it."
         return Unseen(worth=Worth.PROVE_NOTHING, notes=(why,))
-    return good - before
+    return good - before.passing
 
 
 def _names(task: Task) -> tuple[str, ...]:
     return task.hidden or ((task.hidden_check,) if task.hidden_check else ())
 
 
-def _passing(task: Task, world: World, change: Callable[[Path], str]) -> frozenset[str] | str:
+def _passing(task: Task, world: World, change: Callable[[Path], str]) -> Ran | str:
     """Those of the unseen tests that pass on the base with this change; or why that cannot be told."""
     with Snapshot(world.repository, world.base) as snapshot, scratch() as folder:
         tree = folder / "tree"
@@ -128,7 +138,7 @@ def _applied(patch: str, tree: Path) -> str:
     return "" if ran.returncode == 0 else f"A patch does not apply: {ran.stderr.decode('utf-8', 'replace')[:300]}"
 
 
-def _ran(task: Task, tree: Path, world: World) -> frozenset[str] | str:
+def _ran(task: Task, tree: Path, world: World) -> Ran | str:
     named = _check(task, checks_of(tree, Policy()))
     if named is None:
         return "There is no check that runs the unseen tests."
@@ -150,9 +160,12 @@ def _ran(task: Task, tree: Path, world: World) -> frozenset[str] | str:
     if isinstance(ran, BoxUnavailable):
         return f"The unseen tests were not run: {ran}"
     if str(ran.ended) != "exited":
-        return frozenset()
-    told, doubt = heard(command.argv, tree, ran.output.decode("utf-8", "replace"))
-    return passed(_names(task), ran.exit_status == 0 and not doubt, told.failing)
+        return Ran(frozenset(), f"it {ran.ended}")
+    output = ran.output.decode("utf-8", "replace")
+    told, doubt = heard(command.argv, tree, output)
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    last = lines[-1][:300] if lines else f"status {ran.exit_status}"
+    return Ran(passed(_names(task), ran.exit_status == 0 and not doubt, told.failing), doubt or last)
 
 
 def passed(names: tuple[str, ...], well: bool, failing: tuple[str, ...]) -> frozenset[str]:

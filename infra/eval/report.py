@@ -9,7 +9,7 @@ from typing import Any
 from jinja2 import Environment
 
 from app.core.blame import Whose
-from app.core.paired import Compared
+from app.core.paired import Compared, Judged
 from app.shown.scores import RunScores
 from infra.eval.folder import spent_on
 from infra.eval.hidden import Worth
@@ -119,15 +119,37 @@ def mean_of(figure: str, scores: Sequence[RunScores]) -> str:
     return f"{fmean(known):.2f} over {len(known)}"
 
 
-def compared(found: Sequence[Compared]) -> str:
-    """The comparison of two results for a terminal."""
+def compared(before: Mapping[str, Result], after: Mapping[str, Result], found: Sequence[Compared]) -> str:
+    """The comparison of two results for a terminal: what was compared, the figures, and each in a sentence."""
     heads = ("figure", "tasks", "before", "after", "differing", "p", "judged")
     rows = [
         (one.figure, str(one.tasks), f"{one.before:.2f}", f"{one.after:.2f}", str(one.differing), f"{one.p:.4f}",
          str(one.judged))
         for one in found
     ]  # fmt: skip
-    return "\n".join(table(heads, rows))
+    worse = [one.figure for one in found if one.judged is Judged.WORSE]
+    end = f"Worse by more than noise: {', '.join(worse)}." if worse else "Nothing is worse by more than noise."
+    sets = [f"Before: {_made_by(before)}", f"After: {_made_by(after)}", ""]
+    return "\n".join([*sets, *table(heads, rows), "", *map(in_words, found), "", end])
+
+
+def _made_by(results: Mapping[str, Result]) -> str:
+    """The templates and models of these results."""
+    scores = [one.scores for one in results.values()]
+    templates = ", ".join(sorted({one.template for one in scores if one.template})) or "no template"
+    models = "; ".join(sorted({one.models for one in scores if one.models})) or "not known, since there is no plan"
+    return f"{len(scores)} tasks, by {templates}, with these models: {models}"
+
+
+def in_words(one: Compared) -> str:
+    """What the comparison of one figure says."""
+    moved = f"{one.figure}: {one.before:.2f} before and {one.after:.2f} after, on {one.tasks} of the same tasks."
+    if one.judged is Judged.TOO_FEW:
+        return f"{moved} That is too few to tell: not even a difference in every one of them would be more than chance."
+    chance = f"Where nothing differs, so much comes about by chance in {one.p:.1%} of comparisons"
+    if one.judged is Judged.NOISE:
+        return f"{moved} That is no more than noise. {chance}." if one.differing else f"{moved} They do not differ."
+    return f"{moved} That is {one.judged}, by more than noise. {chance}."
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -157,7 +157,7 @@ def test_wrong_work_is_nobodys_failure_where_the_unseen_tests_are_not_usable() -
     assert (one.scores.blame.whose, one.scores.figures()["unseen tests pass"]) == (Whose.NOBODY, None)
     text = report.as_text({"greeting": one}, {})
     assert "unseen tests not usable here: 1" in text
-    assert "greeting  not usable here  On the known change all 1 of them fail here." in text
+    assert "greeting  not usable here  On the known change all 1 of them fail here: make: " in text
     assert "not usable here" in report.as_html(MADE_WITH, {"greeting": one}, {})
 
 
@@ -286,11 +286,20 @@ def test_the_gate_fails_where_something_is_worse_by_more_than_noise(
         after.keep(bad.model_copy(update={"task": f"t{number}"}))
     few.keep(bad.model_copy(update={"task": "t0"}))
     assert main(["--compare", str(before.place), str(after.place)]) == WORSE
-    assert "worse" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"Before: 8 tasks, by {good.scores.template}, with these models" in said
+    assert "right: 1.00 before and 0.00 after, on 8 of the same tasks. That is worse, by more than noise." in said
+    assert "by chance in 0.8% of comparisons." in said and said.endswith("noise: planner right, planner score.\n")
     assert main(["--compare", str(after.place), str(before.place)]) == DONE
+    assert "That is better, by more than noise." in capsys.readouterr().out
     assert main(["--compare", str(before.place), str(before.place)]) == DONE
+    assert "They do not differ." in capsys.readouterr().out
     assert main(["--compare", str(before.place), str(few.place)]) == DONE
-    assert str(Judged.TOO_FEW) in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert str(Judged.TOO_FEW) in said and "That is too few to tell" in said and "Nothing is worse" in said
+    few.keep(bad.model_copy(update={"task": "t0", "digest": "of another text"}))
+    assert main(["--compare", str(before.place), str(few.place)]) == REFUSED
+    assert "no task in common" in capsys.readouterr().err
     assert main(["--compare", str(before.place), str(tmp_path / "nothing")]) == REFUSED
 
 
