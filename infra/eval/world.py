@@ -5,11 +5,9 @@ are tasks under way; each has a folder, a ledger and a look-alike of its own.
 """
 
 import functools
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -20,10 +18,10 @@ from app.core.facts import ExecutionHeld
 from app.core.work_score import spent_of
 from app.ledger import migrate, open_ledger
 from app.ledger.outcomes import RunView
-from app.main import make_server, make_web
 from app.queue import Doorbell, make_celery
 from app.settings import DAY_USD, bounds_settings, web_settings
 from infra.eval.task import Task
+from infra.parts import MintPart, WebPart
 from infra.twin.app_key import new_private_key, public_key_of
 from infra.twin.control import TwinControl
 from infra.twin.git_store import GitFailed
@@ -34,7 +32,6 @@ from worker.github.connection import ConnectionSettings
 from worker.github.key import private_key_of
 from worker.mint.caller import MintCaller
 from worker.mint.mint import Mint, Site
-from worker.mint.serve import MintServer
 from worker.repo.clone import Clone
 from worker.settings import belt_settings
 from worker.shop import Shop
@@ -167,56 +164,24 @@ class World:
         return self._twin.control
 
     def _start_web(self) -> None:
-        settings = web_settings(self._env | {"GITHUB_WEBHOOK_SECRET": SECRET, "PORT": "0"})
-        web = make_web(settings)
-        server = make_server(settings, web.app)
-        thread = threading.Thread(target=server.run, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.005)
-        self.control.set_hook(
-            f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}/webhooks/github", SECRET
-        )
-
-        def end() -> None:
-            server.should_exit = True
-            thread.join(20)
-            web.ending.close()
-
-        self._ending.append(end)
+        web = WebPart(web_settings(self._env | {"GITHUB_WEBHOOK_SECRET": SECRET, "PORT": "0"}))
+        self.control.set_hook(f"{web.url}/webhooks/github", SECRET)
+        self._ending.append(web.stop)
 
     def _start_mint(self) -> None:
         connections = ConnectionSettings(write_gap_seconds=0.0)
         identity = AppIdentity(self._twin.url, str(self._twin.app.id), _key()[0], time.time, connections)
         identity.__enter__()
         site = Site(self._twin.url, connections, bounds_settings(self._env))
-        mint = Mint(self.ledger, identity, site, self.ledger.clock)
-        server = MintServer(mint)
-        lines, theirs = socket.socketpair()
-        server.take_lines(theirs.detach())
-        self._shops = {belt: self._shop(belt, lines) for belt in Belt}
+        part = MintPart(Mint(self.ledger, identity, site, self.ledger.clock), identity)
+        self._ending.append(part.stop)
+        self._shops = {belt: self._shop(belt, part) for belt in Belt}
 
-        def end() -> None:
-            server.stop()
-            mint.end_all()
-            identity.__exit__(None, None, None)
-            lines.close()
-
-        self._ending.append(end)
-
-    def _shop(self, belt: Belt, lines: socket.socket) -> Shop:
-        ours, theirs = socket.socketpair()
-        socket.send_fds(lines, [belt.value.encode()], [theirs.fileno()])
-        theirs.close()
+    def _shop(self, belt: Belt, part: MintPart) -> Shop:
         env = self._env | {"COUNTERSIGN_MINT_FD": "3"} | ({} if belt is Belt.PUBLISHER else self._models)
         settings = belt_settings(belt, env)
-
-        def hang_up() -> None:
-            with suppress(OSError):
-                ours.shutdown(socket.SHUT_RDWR)
-
-        self._ending.append(hang_up)
-        return Shop(settings, self.ledger, Doorbell(make_celery(settings.queue)), MintCaller(ours), self.ledger.clock)
+        line = MintCaller(part.line(belt))
+        return Shop(settings, self.ledger, Doorbell(make_celery(settings.queue)), line, self.ledger.clock)
 
     @property
     def executor(self) -> Shop:

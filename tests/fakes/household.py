@@ -9,9 +9,7 @@ import functools
 import socket
 import tempfile
 import threading
-import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -23,9 +21,9 @@ from app.core.run import State
 from app.ledger import migrate, open_ledger
 from app.ledger.outcomes import Claim, DebtView, RunView
 from app.ledger.store import Ledger
-from app.main import make_server, make_web
 from app.queue import Doorbell, make_celery
 from app.settings import bounds_settings, web_settings
+from infra.parts import MintPart, WebPart
 from infra.scripted_model.server import ScriptedModel
 from infra.twin.app_key import new_private_key, public_key_of
 from infra.twin.twin import AppWish, Twin
@@ -36,7 +34,6 @@ from worker.github.key import private_key_of
 from worker.mint.caller import MintCaller
 from worker.mint.catching_up import CatchingUp
 from worker.mint.mint import Mint, Site
-from worker.mint.serve import MintServer
 from worker.rereading import Rereading
 from worker.settings import BeltSettings, belt_settings
 from worker.shop import Shop
@@ -128,15 +125,8 @@ class House:
         self.control.set_clock(self.ahead.total_seconds())
 
     def _start_web(self) -> None:
-        settings = web_settings(self.env | {"GITHUB_WEBHOOK_SECRET": SECRET, "PORT": "0"})
-        self._web = make_web(settings)
-        self._server = make_server(settings, self._web.app)
-        self._thread = threading.Thread(target=self._server.run, daemon=True)
-        self._thread.start()
-        while not self._server.started:
-            time.sleep(0.005)
-        port = self._server.servers[0].sockets[0].getsockname()[1]
-        self.web_url = f"http://127.0.0.1:{port}"
+        self._web = WebPart(web_settings(self.env | {"GITHUB_WEBHOOK_SECRET": SECRET, "PORT": "0"}))
+        self.web_url = self._web.url
         self.web_is_there()
 
     def web_is_there(self) -> None:
@@ -153,16 +143,13 @@ class House:
         key = read_key(self.furnishing.key or app_key()[0])
         app_id = str(self.twin.app.id)
         clock = lambda: self.now().timestamp()  # noqa: E731
-        self._identity = AppIdentity(self.twin.url, app_id, key, clock, connections)
-        self._identity.__enter__()
+        identity = AppIdentity(self.twin.url, app_id, key, clock, connections)
+        identity.__enter__()
         site = Site(self.twin.url, connections, bounds_settings(self.env))
         ledger = self.ledger_of("mint")
-        self.mint = Mint(ledger, self._identity, site, self.now)
+        self.mint = Mint(ledger, identity, site, self.now)
         self._catching_up = CatchingUp(ledger, self.mint, self.twin.url, self.now)
-        self._mint_server = MintServer(self.mint)
-        self._lines, theirs = socket.socketpair()
-        self._mint_server.take_lines(theirs.detach())
-        self._belt_lines: list[socket.socket] = []
+        self._mint_part = MintPart(self.mint, identity)
         self.shops = {belt: self._shop(belt) for belt in Belt}
         self.watch = Watch(self.shops[Belt.PUBLISHER])
 
@@ -177,9 +164,7 @@ class House:
     def moves_to(self, ledger_url: str) -> None:
         """Every process is started again, on another ledger."""
         self.stop_mint()
-        self._server.should_exit = True
-        self._thread.join(20)
-        self._web.ending.close()
+        self._web.stop()
         self.ledger.close()
         self.env["DATABASE_URL"] = ledger_url
         self.ledger = open_ledger(ledger_url)
@@ -189,24 +174,15 @@ class House:
     def stop_mint(self) -> None:
         """The mint ends every token and answers nobody any more; each belt's line is dead."""
         self.watch.close()
-        self._mint_server.stop()
-        self.mint.end_all()
-        self._identity.__exit__(None, None, None)
-        self._lines.close()
-        for line in self._belt_lines:
-            with suppress(OSError):
-                line.shutdown(socket.SHUT_RDWR)
+        self._mint_part.stop()
 
     def _shop(self, belt: Belt) -> Shop:
-        ours, theirs = socket.socketpair()
-        socket.send_fds(self._lines, [belt.value.encode()], [theirs.fileno()])
-        theirs.close()
-        self._belt_lines.append(ours)
         env = self.env | {"COUNTERSIGN_MINT_FD": "3"}
         if belt is not Belt.PUBLISHER:
             env |= {"ANTHROPIC_API_KEY": "a key for stories", "ANTHROPIC_BASE_URL": self.model.url}
         settings = replace(belt_settings(belt, env), lease=self.furnishing.lease)
-        return Shop(settings, self.ledger_of(belt), self.doorbell_of(settings), self.line_of(belt, ours), self.now)
+        line = self.line_of(belt, self._mint_part.line(belt))
+        return Shop(settings, self.ledger_of(belt), self.doorbell_of(settings), line, self.now)
 
     # -- what a process has; worlds whose processes die give each its own ----------------------------------------
 
@@ -317,11 +293,9 @@ class House:
         return ending
 
     def _end_servers(self) -> None:
-        self._server.should_exit = True
         ending = threading.Thread(target=self.twin.stop)
         ending.start()
         self.model.stop()
-        self._thread.join(20)
-        self._web.ending.close()
+        self._web.stop()
         ending.join(20)
         self.ledger.close()
