@@ -153,6 +153,15 @@ def test_a_clock_that_is_days_ahead_gives_up_nothing(deaf: Deaf) -> None:
     assert len(deaf.ledger.unheard(deaf.desk.now())) == 1
 
 
+def test_what_a_clock_that_is_days_ahead_asked_for_in_vain_is_asked_for_again_when_it_is_right(deaf: Deaf) -> None:
+    (guid,) = deaf.misses(1)
+    deaf.control.fault(r"POST .*/attempts", mode="drop")
+    deaf.another_mint(ahead=timedelta(days=KEPT_DAYS + 1)).round()
+    assert deaf.sent_again() == {}
+    deaf.mint.round()
+    assert deaf.sent_again() == {guid: 1}
+
+
 def test_events_that_nobody_follows_are_not_asked_for(deaf: Deaf) -> None:
     deaf.control.push_commit(REPO, "main", {"new.txt": "x"}, as_login="mira")
     deaf.misses(1)
