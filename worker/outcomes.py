@@ -53,6 +53,12 @@ class Limited(Wait):
 
 
 @dataclass(frozen=True)
+class MintAway(Wait):
+    """The mint does not answer: it is ours, so that what needs it waits however long that takes, and asks less often
+    with time."""
+
+
+@dataclass(frozen=True)
 class Away(Wait):
     """The place is out of our reach, perhaps for a moment: an open run waits until it is seen again, or until
     rereading ends it; a run that has ended says no more there."""
@@ -133,7 +139,7 @@ def outcome_of(error: Exception) -> Outcome:
         case MintDenied():
             return _of_mint(error)
         case MintUnreachable():
-            return Wait(MINT_SECONDS, str(error))
+            return MintAway(MINT_SECONDS, str(error))
         case GitHubError():
             return _of_github(error)
         case ModelError():

@@ -31,6 +31,7 @@ from worker.outcomes import (
     GiveBack,
     Held,
     Limited,
+    MintAway,
     Outcome,
     Retry,
     Void,
@@ -49,6 +50,9 @@ MOST_FAULTS = 5
 
 MOST_WAITS = 400
 """Times that one effect may wait for something outside before it is abandoned with words."""
+
+MINT_SECONDS_AT_MOST = 300.0
+"""How long it is until the mint is asked again, once it has not answered for a while."""
 
 LEDGER_SECONDS = 60.0
 """How long work that is done waits for a ledger that does not answer, such as a server that starts again."""
@@ -183,6 +187,9 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
             # The plan is kept for as long as its approval stands; its expiry ends the waiting.
             _hold(shop, claim, decided)
             shop.ledger.postpone(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
+        case MintAway(seconds, reason):
+            pause = timedelta(seconds=min(seconds * (1 + claim.postponements), MINT_SECONDS_AT_MOST))
+            shop.ledger.postpone(claim, shop.clock() + pause, reason, shop.clock())
         case Limited(seconds, reason) if claim.postponements < MOST_WAITS:
             shop.ledger.park(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
         case Away(_, reason, branch) if isinstance(claim.state, Closed):

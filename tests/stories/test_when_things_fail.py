@@ -161,6 +161,12 @@ def test_while_the_mint_is_down_everything_waits_and_nothing_is_lost(story: Stor
     story.mira.labels()
     assert story.said() == []
     assert {debt.why.partition(": ")[2][:8] for debt in story.ledger.debts()} == {"The mint"}
+    with story.ledger._database.engine.begin() as connection:
+        connection.execute(text("UPDATE effects SET postponements = :most"), {"most": tasks.MOST_WAITS})
+    story.pass_time(timedelta(minutes=5))
+    story.crank()
+    (waits,) = story.ledger.debts()
+    assert waits.available_at is not None and waits.available_at > story.now() + timedelta(minutes=4)
     story.start_mint()
     story.wait_out()
     story.plan_is_read()
