@@ -164,8 +164,9 @@ def _ran(task: Task, tree: Path, world: World) -> Ran | str:
     output = ran.output.decode("utf-8", "replace")
     told, doubt = heard(command.argv, tree, output)
     lines = [line.strip() for line in output.splitlines() if line.strip()]
-    last = lines[-1][:300] if lines else f"status {ran.exit_status}"
-    return Ran(passed(_names(task), ran.exit_status == 0 and not doubt, told.failing), doubt or last)
+    telling = [line for line in lines if line.startswith(("FAILED ", "ERROR "))] or lines or ["it said nothing"]
+    trouble = doubt if ran.exit_status == 0 else ""
+    return Ran(passed(_names(task), ran.exit_status == 0 and not doubt, told.failing), trouble or telling[-1][:300])
 
 
 def passed(names: tuple[str, ...], well: bool, failing: tuple[str, ...]) -> frozenset[str]:
