@@ -57,6 +57,11 @@ class MintPart:
         """Every token has ended, and each line is dead."""
         self._server.stop()
         self._mint.end_all()
+        self.dies()
+
+    def dies(self) -> None:
+        """Each line is dead, as where the process was killed: what lives of tokens lives on."""
+        self._server.stop()
         self._identity.__exit__(None, None, None)
         self._lines.close()
         for line in self._ours:

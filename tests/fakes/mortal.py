@@ -235,9 +235,7 @@ class MortalStory(Story):
         """Its memory and its connections are gone; whoever was connected notices. Another life begins."""
         if process == MINT:
             self._lose_lines(*Belt)
-            self._mint_server.stop()
-            self._lines.close()
-            self._identity.__exit__(None, None, None)
+            self._mint_part.dies()
         else:
             self._lose_lines(Belt(process))
         self.twin.forge.faults.clear()
