@@ -1,4 +1,4 @@
-"""Drafts of which the run did not hear: whoever opened one died over it, or never heard GitHub's last answer."""
+"""Drafts and plans of which the run did not hear: whoever made one died, or never heard GitHub's last answer."""
 
 from collections.abc import Callable
 
@@ -134,3 +134,22 @@ def test_while_the_same_plan_is_to_be_opened_anew_that_takes_up_what_stands_and_
     story.wait_out()
     assert "draft_found" not in story.kinds()
     story.ends(Published, f"#{story.draft()['number']}")
+
+
+def test_a_plan_whose_publisher_died_over_its_comment_is_hidden_once_another_version_stands(
+    make_story: Callable[..., MortalStory],
+) -> None:
+    form = replace_form("helo", "hello")
+    story = make_story(files=PAGES, issue=form, furnishing=NO_MODEL, kind=MortalStory)
+    story.away = {Belt.PUBLISHER}
+    story.mira.labels("countersign:replace")
+    story.away = set()
+    while not (owed := [one for one in story.ledger.debts() if one.key == "plan-comment:1"]):
+        story.does(story.ledger.debts()[0])
+    assert story.dies_in(owed[0], Point(Belt.PUBLISHER, GITHUB, 1, after=True))
+    story.mira.says("/refresh")
+    story.wait_out()
+    first, second = story.next_comment("### Plan, version 1"), story.plan_is_read(2)
+    assert story.hidden(first["id"]) and not story.hidden(second["id"])
+    story.mira.says("/reject")
+    story.ends(Closed, "Ended (rejected)")

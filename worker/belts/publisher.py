@@ -42,6 +42,8 @@ class Script:
     repository_url: str
     older_plans: tuple[str, ...] = ()
     """Node ids of the comments of older plan versions, to be hidden as outdated."""
+    unheard_plans: tuple[int, ...] = ()
+    """Older versions whose comment the ledger does not know: it may stand, by somebody who died over it."""
     amended: Plan | None = None
     """The plan that the one to be shown amends."""
     findings: Findings | None = None
@@ -122,11 +124,18 @@ def _say_plan(commenter: Commenter, script: Script, now: datetime) -> Told:
         return Told((), "no plan is on offer any more")
     words = _plan_in_words(shown, state, script)
     said, *further = _say_long(commenter, f"plan-{shown.version}", words, script)
-    for node_id in script.older_plans:
+    for node_id in (*script.older_plans, *_unheard(commenter, script)):
         commenter.minimise(node_id)
     parts = tuple(PlanPart(node_id=one.node_id, comment_digest=text_digest(one.body)) for one in further)
     fact = _said(Slot.PLAN, shown.version, said, now).model_copy(update={"further_parts": parts})
     return Told((fact,), f"plan {shown.version} said")
+
+
+def _unheard(commenter: Commenter, script: Script) -> list[str]:
+    """Node ids of the comments that are found by the markers of versions that were never heard to be said."""
+    number = script.state.request.issue_number
+    looked = [commenter.find_comment(number, script.marker(f"plan-{version}")) for version in script.unheard_plans]
+    return [one.node_id for one in looked if one is not None]
 
 
 def _plan_in_words(shown: Plan, state: Proposed, script: Script) -> str:

@@ -70,6 +70,7 @@ def say(shop: Shop, claim: Claim, trace: Trace) -> Done:
         marker_key=shop.ledger.marker_key(),
         repository_url=shop.repository_url(view.state.request),
         older_plans=_older_plans(view),
+        unheard_plans=_unheard_plans(claim.effect, view),
         findings=_findings(shop, claim.effect),
         before=_before(shop, claim.effect, view),
     )
@@ -180,8 +181,7 @@ def _before(shop: Shop, effect: Say, view: RunView) -> Plan | None:
     """The version that was on offer before the one that is to be said."""
     if not isinstance(effect.saying, PlanSaying):
         return None
-    drafted = [one.fact.version for one in view.facts if isinstance(one.fact, PlanDrafted | AmendmentProposed)]
-    older = [version for version in drafted if version < effect.saying.version]
+    older = _older_versions(effect.saying, view)
     return shop.ledger.plan(view.id, older[-1]) if older else None
 
 
@@ -207,6 +207,19 @@ def _older_plans(view: RunView) -> tuple[str, ...]:
     amends = view.state.proposal.amends if isinstance(view.state, Proposed) else None
     standing = (view.state.last_version, *(amends.versions if amends else ()))
     return tuple(fact.node_id for fact in told if fact.plan_version not in standing)
+
+
+def _older_versions(saying: PlanSaying, view: RunView) -> list[int]:
+    drafted = [one.fact.version for one in view.facts if isinstance(one.fact, PlanDrafted | AmendmentProposed)]
+    return [version for version in drafted if version < saying.version]
+
+
+def _unheard_plans(effect: Say, view: RunView) -> tuple[int, ...]:
+    """Versions that were on offer, and of whose comment nothing was heard."""
+    if not isinstance(effect.saying, PlanSaying):
+        return ()
+    heard = {one.fact.plan_version for one in view.facts if isinstance(one.fact, Said) and one.fact.slot is Slot.PLAN}
+    return tuple(version for version in _older_versions(effect.saying, view) if version not in heard)
 
 
 DUTIES: Mapping[type, Callable[[Shop, Claim, Trace], Done]] = {
