@@ -267,6 +267,9 @@ def uninstall(fields: Fields) -> Any:
     one = _installation(fields)
     _lifecycle(fields, one, "deleted")
     del fields.forge.world.installations[one.id]
+    for token in fields.forge.world.tokens.values():
+        if token.installation_id == one.id and token.revoked is None:
+            token.revoked = fields.forge.world.now()
     return {}
 
 

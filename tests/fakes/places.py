@@ -100,7 +100,7 @@ ENDS: dict[str, tuple[str, ...]] = {
     "issue transferred": ("closed The issue moved", "closed It was moved", "published"),
     "issue converted": _ISSUE_GONE,
     "issue deleted": _ISSUE_GONE,
-    "issue closed": ("closed The issue was closed.", "published"),
+    "issue closed": ("closed The issue was closed.", "closed The issue is closed.", "published"),
     "uninstalled": ("closed The App was uninstalled.", "closed GitHub", "published"),
     "taken out": ("closed The repository was taken", "closed GitHub", "published"),
     "may not write": ("proposed", "closed ", "published"),

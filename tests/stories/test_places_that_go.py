@@ -1,5 +1,7 @@
 """The issue, the repository or the installation is locked, moves or goes: each has its outcome, and nothing is lost."""
 
+from datetime import timedelta
+
 import pytest
 
 from app.core.belts import Belt
@@ -194,3 +196,18 @@ def test_a_label_that_is_renamed_before_it_is_looked_at_is_still_there(story: St
     story.plan_is_read()
     story.mira.unlabels("ai-plan")
     story.ends(Closed, "The label was taken off by mira")
+
+
+def test_words_wait_for_the_permission_to_say_them(story: Story) -> None:
+    offered(story)
+    granted = {"contents": "write", "issues": "write", "pull_requests": "write"}
+    story.control.set_installation_permissions("acme", granted | {"issues": "read"})
+    story.mira.says("/reject")
+    for _ in range(8):
+        story.pass_time(timedelta(minutes=10))
+        story.crank()
+    owed = {one.kind: one.why for one in story.ledger.debts()}
+    assert owed.keys() == {"say", "react"} and all("lacks issues: write" in why for why in owed.values())
+    story.control.set_installation_permissions("acme", granted)
+    story.wait_out()
+    story.ends(Closed, "Ended (rejected)")

@@ -112,6 +112,10 @@ class Forbidden(GitHubError):
         self.needed = needed
 
 
+class NotGranted(Forbidden):
+    """The installation does not grant what a token was asked for."""
+
+
 class Suspended(Forbidden):
     """The installation is suspended: no call succeeds until its owner lifts that (github-facts 69)."""
 

@@ -25,6 +25,7 @@ from worker.github.errors import (
     IssuesOff,
     LimitKind,
     NotFound,
+    NotGranted,
     RateLimited,
     Suspended,
     Unauthorized,
@@ -58,6 +59,10 @@ ASIDE_SECONDS = 30.0
 
 _ITSELF = Caller(Belt.PUBLISHER, 0)
 """For whom the mint lists: the publisher will read there. No line has this number."""
+
+WORDS_SECONDS = 1_800.0
+"""How long words wait for the permission to be said: there is no other place where they could be."""
+_WORDS = frozenset({EffectKind.SAY, EffectKind.REACT})
 
 PROOF_SECONDS = 60.0
 """A clock or a key that GitHub does not take is mended by a person: until then nothing can be done or said anywhere."""
@@ -286,7 +291,7 @@ class Mint:
         if not missing:
             return error
         said = not_granted(missing)
-        return Forbidden(said.reason, error.call, said.remedy)
+        return NotGranted(said.reason, error.call, said.remedy)
 
     def _installed(self, place: Place) -> dict[str, str]:
         """What was granted to the App where this place is."""
@@ -335,6 +340,8 @@ class Mint:
         later = next((seconds for kind, seconds in _WAITS.items() if isinstance(error, kind)), None)
         if isinstance(error, RateLimited):
             later = error.retry_after
+        if isinstance(error, NotGranted) and place.purpose in _WORDS:
+            later = WORDS_SECONDS
         if isinstance(error, Unauthorized) and error.call.path.startswith("/app"):
             later = PROOF_SECONDS
         return denied.model_copy(update={"retry_after": later, "gone": _is_gone(place, error)})
