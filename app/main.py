@@ -3,7 +3,7 @@
 import signal
 import socket
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +11,9 @@ from typing import Any
 import uvicorn
 
 from app.core.redact import learn, redact
+from app.doctor.finding import examine
+from app.doctor.here import checks_here
+from app.doctor.others import checks_of_others
 from app.ledger import open_ledger
 from app.ledger.errors import LedgerError
 from app.logs import set_up_logs
@@ -74,6 +77,7 @@ def make_web(settings: WebSettings, limits: Limits = LIMITS, pace: Pace = PACE) 
     )
     ending.callback(hooks.turns.close)
 
+    checks, held = (*checks_here("web"), *checks_of_others(ledger, hooks.answered)), _environment_of(settings)
     told = Told(
         ledger=ledger,
         viewers=_viewers(settings),
@@ -83,8 +87,16 @@ def make_web(settings: WebSettings, limits: Limits = LIMITS, pace: Pace = PACE) 
         github=settings.github_url,
         pace=pace,
         data=settings.queue.data_dir,
+        examine=lambda: examine(checks, lambda _: held),
     )
     return Web(FrontDoor(hooks, make_pages(told)), hooks, ending)
+
+
+def _environment_of(settings: WebSettings) -> Mapping[str, str]:
+    """What the doctor's checks read, as the process was started with it."""
+    queue = settings.queue
+    broker, folder = ("CELERY_BROKER_URL", queue.broker_url), ("COUNTERSIGN_DATA_DIR", str(queue.data_dir))
+    return dict((("DATABASE_URL", settings.ledger.url), broker, folder))
 
 
 def _viewers(settings: WebSettings) -> Viewers:

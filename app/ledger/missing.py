@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select, update
 from app.core.leasing import LONGEST_WAIT, stands
 from app.core.missed import LONGEST_PAUSE, MOST_ASKED, Attempt, Tidings, pause_after
 from app.ledger.engine import OnDatabase
-from app.ledger.outcomes import MissedView, Turn
+from app.ledger.outcomes import MissedView, RoundView, Turn
 from app.ledger.schema import deliveries, missed, rounds
 
 PROOF = "proof"
@@ -62,6 +62,13 @@ class Rounds(OnDatabase):
         """When the next such round begins; None where there was none yet."""
         with self._database.reading() as connection:
             return connection.scalar(select(rounds.c.due_at).where(rounds.c.name == name))
+
+    def last_round(self, name: str) -> RoundView | None:
+        """How that round stands; None where there was none yet."""
+        asked = select(rounds.c.due_at, rounds.c.failures, rounds.c.trouble).where(rounds.c.name == name)
+        with self._database.reading() as connection:
+            row = connection.execute(asked).one_or_none()
+        return None if row is None else RoundView(row.due_at, row.failures, row.trouble)
 
 
 class Missing(OnDatabase):

@@ -221,6 +221,16 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundView:
+    """How a round stands: when the next is due (of one under way: when it is given up), how many failed one after
+    another, and why the last one did; empty where it did not."""
+
+    due_at: datetime
+    failures: int
+    trouble: str
+
+
+@dataclass(frozen=True, slots=True)
 class UnheardPlace:
     """A repository in which labels may have been set in a gap, of which nothing was delivered."""
 

@@ -43,7 +43,7 @@ def add_entering(pages: FastAPI, viewers: Viewers, data: Path, sheets: Sheets) -
         _add_github(pages, viewers, viewers.github, pace)
     elif viewers.password is None:
         _add_link(pages, viewers, data, pace)
-    if viewers.github is not None or viewers.password is None:
+    if viewers.begin_sessions:
         _add_leaving(pages, viewers, sheets)
 
 

@@ -1,7 +1,7 @@
 """The pages, for people and for machines that watch: read-only, told from the ledger alone."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,11 +9,13 @@ from fastapi import Depends, FastAPI, Request, Response
 from fastapi.responses import PlainTextResponse
 
 from app.core.redact import redact
+from app.doctor import finding as doctor
 from app.ledger.errors import LedgerError, LedgerNewer
 from app.ledger.store import Ledger
 from app.shown.glances import Glances
 from app.shown.scores import Remembered
 from app.web.entering import add_entering
+from app.web.examining import Examinations, add_doctor
 from app.web.live import PACE, Pace, Pulse
 from app.web.looking import Looking, add_pages
 from app.web.sheets import Sheets, plain
@@ -34,6 +36,8 @@ class Told:
     """The numbers, in Prometheus' text format."""
     data: Path
     """The data folder, where one-time links are."""
+    examine: Callable[[], Iterable[doctor.Told]]
+    """The doctor's findings, as this process can make them."""
     github: str = "https://github.com"
     """Where repositories are read by people."""
     pace: Pace = PACE
@@ -43,10 +47,11 @@ def make_pages(told: Told) -> FastAPI:
     """Every route but the receiver's."""
     pages = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
     statics = Statics()
-    sheets = Sheets(statics, told.github)
+    sheets = Sheets(statics, told.github, _more(told.viewers))
     _add_for_machines(pages, told)
     statics.add_to(pages)
     add_entering(pages, told.viewers, told.data, sheets)
+    add_doctor(pages, told.viewers, sheets, Examinations(told.examine))
     add_pages(
         pages,
         Looking(
@@ -69,6 +74,13 @@ def make_pages(told: Told) -> FastAPI:
         return plain(words, 503)
 
     return pages
+
+
+def _more(viewers: Viewers) -> Iterator[tuple[str, str]]:
+    if viewers.all_see_all:
+        yield "/doctor", "Doctor"
+    if viewers.begin_sessions:
+        yield "/you", "You"
 
 
 def _add_for_machines(pages: FastAPI, told: Told) -> None:

@@ -5,7 +5,7 @@ Whatever a template writes is escaped, and characters that nobody would see are 
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -35,7 +35,8 @@ _SUSPECT = re.compile(r"[^\n\t\x20-\x7e]")
 class Sheets:
     """The templates, ready to be filled in."""
 
-    def __init__(self, statics: Statics, github: str) -> None:
+    def __init__(self, statics: Statics, github: str, more: Iterable[tuple[str, str]] = ()) -> None:
+        """`more`: paths and words of pages beside the lists, for the head of each page."""
         self._templates = jinja2.Environment(
             loader=jinja2.PackageLoader("app.web"),
             autoescape=True,
@@ -45,7 +46,7 @@ class Sheets:
             lstrip_blocks=True,
         )
         self._templates.filters.update(FILTERS)
-        self._templates.globals.update(static=statics.address, github=github)
+        self._templates.globals.update(static=statics.address, github=github, more=tuple(more))
 
     def page(self, name: str, status: int = 200, /, **values: Any) -> HTMLResponse:
         """The template with these values, as of now."""

@@ -67,6 +67,16 @@ class Viewers:
     github: "GitHubSignIn | None" = None
     password: bytes | None = None
 
+    @property
+    def begin_sessions(self) -> bool:
+        """Whether somebody who came in stays, and can leave; a password is sent with each request instead."""
+        return self.github is not None or self.password is None
+
+    @property
+    def all_see_all(self) -> bool:
+        """Whether whoever was let in sees everything of this installation."""
+        return self.github is None
+
     def admit(self, request: Request) -> Viewer:
         """Who asks, as a route's dependency; which repositories they may see is at most a minute old. Raises
         `NotAdmitted` for who may not see the pages: nothing is shown where GitHub cannot be asked."""

@@ -8,10 +8,13 @@ import pytest
 from app.doctor.finding import MACHINE, Check, Scene, chosen, elsewhere, examine, exit_code, fault, unseen, well
 from app.doctor.here import kind_of
 from app.doctor.names import NAMES, misspelt
+from app.doctor.others import BY_OTHERS
 from app.doctor.telling import lines_of, summary
 from app.settings import SettingsWrong
+from app.web.examining import BY_ITSELF
 from tests.house.tree import python_files
 from worker.doctor.app import look_at_address
+from worker.doctor.command import doctor_command, table
 from worker.doctor.holding import PROCESSES, Holding
 
 SECRETS = {
@@ -144,3 +147,16 @@ def test_the_kind_of_file_system_is_that_of_the_nearest_mount(tmp_path):
     mounts.write_text(f"/dev/a / ext4 rw 0 0\nserver:/x {tmp_path} nfs4 rw 0 0\n")
     assert kind_of(tmp_path / "data", mounts) == "nfs4"
     assert kind_of(tmp_path.parent, mounts) == "ext4"
+
+
+@pytest.mark.parametrize("command", [one.do for one in BY_OTHERS])
+def test_what_the_page_says_to_type_for_the_rest_is_what_the_terminal_takes(command, capsys):
+    words = command.replace("OWNER/REPO", "acme/greet").split()
+    assert words[:2] == ["countersign", "doctor"]
+    assert doctor_command([*words[2:], "--only", "names"], {}) == 0
+    assert "names of settings" in capsys.readouterr().out
+
+
+def test_the_page_makes_every_check_of_the_web_process_that_asks_nobody():
+    asking = {"web address", "settings of web"}
+    assert {check.name for check in table(("web",), (), {}) if check.of == "web"} - asking == BY_ITSELF

@@ -207,7 +207,7 @@ def test_what_is_not_signed_leaves_nothing(door: Door, tries: Tries) -> None:
 
 def described() -> list[str]:
     """The paths that the pages say they have, but for those whose answers do not end; and the receiver's."""
-    told = Told(None, Viewers(seal_of(b"a secret", "http")), Watchers(None), None, str, Path())  # type: ignore[arg-type]
+    told = Told(None, Viewers(seal_of(b"a secret", "http")), Watchers(None), None, str, Path(), tuple)  # type: ignore[arg-type]
     ending = [path for path in make_pages(told).openapi()["paths"] if not path.endswith("/live")]
     return [*ending, "/style.css", "/webhooks/github", "/nowhere"]
 

@@ -298,7 +298,7 @@ def test_nothing_else_is_served(closed_door: Door) -> None:
 def test_without_a_password_the_pages_are_shown_to_this_machine_only(
     closed_door: Door, headers: dict[str, str]
 ) -> None:
-    for path in ("/", "/runs", "/runs/r-000001", "/runs/r-000001/live", "/live", "/numbers"):
+    for path in ("/", "/runs", "/runs/r-000001", "/runs/r-000001/live", "/live", "/numbers", "/doctor"):
         refused = closed_door.client.get(closed_door.url + path, headers=headers)
         assert refused.status_code == 403
         assert "this machine only" in refused.text

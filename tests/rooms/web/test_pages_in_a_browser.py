@@ -139,6 +139,7 @@ PAGES = {
     "a run": f"/runs/{FULL}",
     "an output": f"/runs/{FULL}/outputs/{hashlib.sha256(LONG.encode()).hexdigest()}?page=2",
     "numbers": "/numbers",
+    "doctor": "/doctor",
     "nothing here": "/runs/r-nobody",
 }
 

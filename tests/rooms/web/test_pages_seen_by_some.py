@@ -32,7 +32,7 @@ def asked(ledger_file: Path, path: str) -> httpx.Response:
     """What somebody is answered."""
     ledger = open_ledger(f"sqlite:///{ledger_file}")
     somebody = Somebody(seal_of(b"a secret", "http"))
-    pages = make_pages(Told(ledger, somebody, Watchers(None), list, str, ledger_file.parent))
+    pages = make_pages(Told(ledger, somebody, Watchers(None), list, str, ledger_file.parent, tuple))
 
     async def ask() -> httpx.Response:
         transport = httpx.ASGITransport(app=pages)
@@ -75,3 +75,9 @@ def test_a_run_of_others_is_answered_as_one_that_is_not_there(two: tuple[Path, s
     for path in ("", "/live", f"/kept/{patch}", f"/outputs/{patch}"):
         answer = asked(file, f"/runs/{other}{path}")
         assert (answer.status_code, answer.text) == (404, asked(file, f"/runs/r-nobody{path}").text), path
+
+
+def test_the_doctor_who_tells_of_everything_is_not_for_who_sees_some(two: tuple[Path, str, str]) -> None:
+    answer = asked(two[0], "/doctor")
+    assert answer.status_code == 403 and "`countersign doctor`" in answer.text
+    assert "Seen from here" not in answer.text
