@@ -14,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from app.addresses import is_address, is_web_address
 from app.core.bounds import NO_BOUNDS, Bounds, parse_bounds
 from app.core.choice import VersionRules, read_rules
 from app.core.days import DayCaps
@@ -31,10 +32,12 @@ MODEL_KEY = "ANTHROPIC_API_KEY"
 PULL_SECRET = "COUNTERSIGN_PULL_SECRET"  # noqa: S105 (a name)
 DAY_USD = "COUNTERSIGN_DAY_USD"
 REPOSITORY_DAY_USD = "COUNTERSIGN_REPOSITORY_DAY_USD"
+PAGES_PASSWORD = "COUNTERSIGN_PAGES_PASSWORD"  # noqa: S105 (a name)
+SHORTEST_CREDENTIAL = 16
+"""Characters of a secret with which one process of ours proves itself to another."""
 _WEB_SECRETS = ("GITHUB_WEBHOOK_SECRET", "GITHUB_WEBHOOK_SECRET_OLD", "GITHUB_CLIENT_SECRET")
-WEB_KEYS = (*_WEB_SECRETS, "COUNTERSIGN_PAGES_PASSWORD", "COUNTERSIGN_METRICS_TOKEN")
+WEB_KEYS = (*_WEB_SECRETS, PAGES_PASSWORD, "COUNTERSIGN_METRICS_TOKEN")
 DEFAULT_API = "https://api.github.com"
-LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
 class SettingsWrong(Exception):
@@ -118,7 +121,7 @@ def ledger_url(env: Mapping[str, str]) -> str:
     url = env.get("DATABASE_URL", "").strip()
     if not url:
         return f"sqlite:///{data_dir(env) / 'ledger.db'}"
-    if not _is_address(url, ("sqlite", "postgres", "postgresql", "postgresql+psycopg")):
+    if not is_address(url, ("sqlite", "postgres", "postgresql", "postgresql+psycopg")):
         # Not quoted: it can hold a password.
         sentence = "DATABASE_URL is not an address like sqlite:///file or postgresql://host/name."
         raise SettingsWrong("DATABASE_URL", sentence)
@@ -131,21 +134,9 @@ def ledger_url(env: Mapping[str, str]) -> str:
 def broker_url(env: Mapping[str, str]) -> str:
     """URL of the broker: `CELERY_BROKER_URL`, or `filesystem://` for folders below the data folder."""
     url = env.get("CELERY_BROKER_URL", "").strip() or "filesystem://"
-    if not _is_address(url, ("filesystem", "redis", "rediss", "amqp", "amqps", "sentinel")):
+    if not is_address(url, ("filesystem", "redis", "rediss", "amqp", "amqps", "sentinel")):
         raise SettingsWrong("CELERY_BROKER_URL", "CELERY_BROKER_URL is not an address like redis://host:6379/0.")
     return url
-
-
-def _is_address(url: str, schemes: tuple[str, ...]) -> bool:
-    scheme, there, _ = url.partition("://")
-    if scheme not in schemes or not there:
-        return False
-    try:
-        # Sentinels are several addresses in one.
-        _ = urlsplit(url).port if scheme != "sentinel" else None
-    except ValueError:
-        return False
-    return True
 
 
 def web_address(api_url: str) -> str:
@@ -306,7 +297,7 @@ def web_settings(env: Mapping[str, str]) -> WebSettings:
     )
     old = env.get("GITHUB_WEBHOOK_SECRET_OLD", "")
     # The last is the mint's, where it fetches what nobody can deliver.
-    secrets = (secret, *(one for one in (old, env.get(PULL_SECRET, "")) if one.strip()))
+    secrets = (secret, *(one for one in (old, pull_secret(env)) if one.strip()))
     return WebSettings(
         ledger=ledger_settings(env),
         queue=queue_settings(env),
@@ -315,12 +306,29 @@ def web_settings(env: Mapping[str, str]) -> WebSettings:
         bot_id=whole_number(env, "COUNTERSIGN_BOT_ID", None, (1, 2**53 - 1)),
         host=env.get("HOST", "").strip() or DEFAULT_HOST,
         port=whole_number(env, "PORT", DEFAULT_PORT, (0, 65535)) or 0,
-        pages_password=env.get("COUNTERSIGN_PAGES_PASSWORD", "").encode() or None,
+        pages_password=_pages_password(env),
         github_url=web_address(api_url(env)),
         public_url=public_url(env),
         sign_in=_sign_in(env),
         metrics_token=env.get("COUNTERSIGN_METRICS_TOKEN", "").strip().encode() or None,
     )
+
+
+def _pages_password(env: Mapping[str, str]) -> bytes | None:
+    """As it is, blanks included. Raises `SettingsWrong` for one of blanks alone: anybody would guess it."""
+    given = env.get(PAGES_PASSWORD, "")
+    if given and not given.strip():
+        raise SettingsWrong(PAGES_PASSWORD, f"{PAGES_PASSWORD} holds blanks alone. Give it a password, or unset it.")
+    return given.encode() or None
+
+
+def pull_secret(env: Mapping[str, str]) -> str:
+    """What mint and web process share where deliveries are fetched, without outer blanks; empty where it is unset.
+    Raises `SettingsWrong` for one that could be guessed."""
+    secret = env.get(PULL_SECRET, "").strip()
+    if secret and len(secret) < SHORTEST_CREDENTIAL:
+        raise SettingsWrong(PULL_SECRET, f"{PULL_SECRET} is shorter than {SHORTEST_CREDENTIAL} characters.")
+    return secret
 
 
 def local_url(env: Mapping[str, str]) -> str:
@@ -348,17 +356,6 @@ def api_url(env: Mapping[str, str]) -> str:
     if not is_web_address(url):
         raise SettingsWrong(name, f"{name} is not an https address (without a user name in it).")
     return url
-
-
-def is_web_address(url: str) -> bool:
-    """Whether this is an https address without a user name, or a plain http one of this machine."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port
-    except ValueError:
-        return False
-    named = bool(parts.hostname) and "@" not in url
-    return named and (parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK))
 
 
 def with_registered(env: Mapping[str, str], names: tuple[str, ...]) -> Mapping[str, str]:
@@ -394,7 +391,7 @@ def _sign_in(env: Mapping[str, str]) -> SignInSettings | None:
         raise SettingsMissing(unset, "The App's client id and client secret go together: people sign in with them.")
     if not client_id or not public_url(env):
         return None
-    if env.get("COUNTERSIGN_PAGES_PASSWORD"):
-        name = "COUNTERSIGN_PAGES_PASSWORD"
-        raise SettingsWrong(name, f"{name} is set, and people sign in with GitHub as well. Unset one of the two.")
+    if env.get(PAGES_PASSWORD):
+        sentence = f"{PAGES_PASSWORD} is set, and people sign in with GitHub as well. Unset one of the two."
+        raise SettingsWrong(PAGES_PASSWORD, sentence)
     return SignInSettings(client_id, client_secret, api_url(env))

@@ -10,6 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from app.addresses import LOOPBACK
 from app.core.belts import Belt
 from app.core.bounds import NO_BOUNDS, Bounds
 from app.core.days import DayCaps
@@ -20,10 +21,9 @@ from app.settings import (
     APP_KEYS,
     DEFAULT_API,
     DEFAULT_LABEL,
-    LOOPBACK,
     MODEL_KEY,
     NO_APP,
-    PULL_SECRET,
+    SHORTEST_CREDENTIAL,
     WEB_KEYS,
     LedgerSettings,
     QueueSettings,
@@ -36,6 +36,7 @@ from app.settings import (
     label,
     ledger_settings,
     local_url,
+    pull_secret,
     queue_settings,
     refuse_strangers,
     require,
@@ -57,8 +58,6 @@ MIRROR_GIGABYTES = 20
 NO_MODELS = "none"
 """What `COUNTERSIGN_MODELS` says where an installation has no model: rules are still carried out."""
 
-SHORTEST_CREDENTIAL = 16
-"""Characters of the credential with which a belt proves itself to the mint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,9 +302,7 @@ def mint_settings(env: Mapping[str, str]) -> MintSettings:
 
 
 def _pull(env: Mapping[str, str]) -> tuple[str, str] | None:
-    secret = env.get(PULL_SECRET, "").strip()
-    if secret and len(secret) < SHORTEST_CREDENTIAL:
-        raise SettingsWrong(PULL_SECRET, f"{PULL_SECRET} is shorter than {SHORTEST_CREDENTIAL} characters.")
+    secret = pull_secret(env)
     to = env.get("COUNTERSIGN_PULL_TO", "").strip() or f"{local_url(env)}/webhooks/github"
     return (to, secret) if secret else None
 

@@ -8,7 +8,14 @@ from dataclasses import dataclass
 from app.core.belts import Belt
 from app.core.leasing import LONGEST_LEASE
 from app.handed import FROM_FILES
-from app.settings import DEFAULT_API, DEFAULT_HOST, DEFAULT_LABEL, DEFAULT_PORT, DEFAULT_SWEEP_SECONDS
+from app.settings import (
+    DEFAULT_API,
+    DEFAULT_HOST,
+    DEFAULT_LABEL,
+    DEFAULT_PORT,
+    DEFAULT_SWEEP_SECONDS,
+    SHORTEST_CREDENTIAL,
+)
 from worker.setting_up import EVERYBODY
 from worker.settings import (
     DEFAULT_BWRAP,
@@ -18,7 +25,6 @@ from worker.settings import (
     MIRROR_GIGABYTES,
     PLANNER_MODEL,
     SCOUT_MODEL,
-    SHORTEST_CREDENTIAL,
     credential_name,
 )
 from worker.up import HOLDS
@@ -190,7 +196,7 @@ _PAGES = Chapter(
     (
         Setting("COUNTERSIGN_PAGES_PASSWORD", "shows the pages to who knows it, in place of signing in",
                 "one-time links, for this machine alone", good=("a word of yours",),
-                wrong="together with signing in the web process does not start"),
+                wrong="of blanks alone, or together with signing in: the web process does not start"),
         Setting("COUNTERSIGN_METRICS_TOKEN", "tells `/metrics` to who brings it as a bearer token",
                 "this machine only"),
     ),
@@ -202,7 +208,7 @@ _DELIVERIES = Chapter(
         Setting("COUNTERSIGN_PULL", "`yes`: `up` fetches deliveries from the App's log, since GitHub cannot reach this "
                 "machine", "what set-up found, else `no`", good=("yes", "no"), bad=("true",), more=(UP,)),
         Setting("COUNTERSIGN_PULL_SECRET", "the same without `up`: a secret that mint and web process share",
-                form=f"{SHORTEST_CREDENTIAL} characters or more", wrong="a shorter one: the mint does not start"),
+                form=f"{SHORTEST_CREDENTIAL} characters or more", wrong="a shorter one: neither of them starts"),
         Setting("COUNTERSIGN_PULL_TO", "the receiver's address for the mint",
                 "`/webhooks/github` at `HOST` and `PORT`"),
     ),

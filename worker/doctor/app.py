@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from app.addresses import LOOPBACK
 from app.core.belts import EVENTS, REACH, app_permissions
 from app.doctor.finding import Check, Found, Scene, elsewhere, fault, unseen, well, worth_knowing
 from app.doctor.here import private
-from app.settings import LOOPBACK, api_url, web_address
+from app.settings import api_url, web_address
 from worker.doctor.holding import settings_of
 from worker.github.app import InstallationView
 from worker.github.errors import GitHubError, NotFound, Unauthorized, Unreachable

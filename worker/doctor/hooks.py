@@ -6,8 +6,9 @@ from urllib.parse import urlsplit
 
 import httpx
 
+from app.addresses import LOOPBACK
 from app.doctor.finding import Check, Found, Scene, elsewhere, fault, unseen, well, worth_knowing
-from app.settings import LOOPBACK, PULL_SECRET, local_url, public_url
+from app.settings import PULL_SECRET, local_url, public_url
 from worker.doctor.app import settings_page, standing
 from worker.doctor.holding import settings_of
 from worker.github.errors import GitHubError

@@ -9,6 +9,7 @@ import pytest
 
 from app.registration import keep
 from app.settings import SettingsMissing, SettingsWrong, broker_url, data_dir, ledger_url, web_settings
+from worker.settings import mint_settings
 
 SECRET = {"GITHUB_WEBHOOK_SECRET": "s3cret"}
 
@@ -40,6 +41,17 @@ def test_an_old_secret_stands_beside_the_one_that_set_up_kept(tmp_path: Path) ->
     assert web_settings(env).secrets == (b"new", b"old")
 
 
+def test_the_secret_of_what_is_fetched_is_the_mints_to_the_letter_and_the_password_is_the_persons(
+    tmp_path: Path,
+) -> None:
+    env = SECRET | {"COUNTERSIGN_PULL_SECRET": " sixteen letters! ", "COUNTERSIGN_DATA_DIR": str(tmp_path)}
+    mint = {"GITHUB_APP_ID": "1", "GITHUB_PRIVATE_KEY": "k", "COUNTERSIGN_MINT_LINES_FD": "3"}
+    pull = mint_settings(mint | {"COUNTERSIGN_PULL_SECRET": " sixteen letters! "}).pull
+    assert pull is not None and pull[1] == "sixteen letters!"
+    assert web_settings(env).secrets == (b"s3cret", pull[1].encode())
+    assert web_settings(SECRET | {"COUNTERSIGN_PAGES_PASSWORD": " a b "}).pages_password == b" a b "
+
+
 def test_no_secret_is_shown_when_settings_are_printed() -> None:
     env = SECRET | {"DATABASE_URL": "postgresql://u:pa55@h/d", "CELERY_BROKER_URL": "redis://:pa55@h/0"}
     shown = repr(web_settings(env | {"GITHUB_WEBHOOK_SECRET_OLD": "0ld", "COUNTERSIGN_PAGES_PASSWORD": "w0rd"}))
@@ -49,6 +61,9 @@ def test_no_secret_is_shown_when_settings_are_printed() -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
+        ("COUNTERSIGN_PAGES_PASSWORD", " \t "),
+        ("COUNTERSIGN_PULL_SECRET", "fifteen charact"),
+        ("COUNTERSIGN_PULL_SECRET", "fifteen charact  "),
         ("PORT", "eighty"),
         ("PORT", "65536"),
         ("PORT", "-1"),
