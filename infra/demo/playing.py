@@ -34,12 +34,18 @@ def play(wish: Wish, env: Mapping[str, str], alone: bool) -> int:
             ledger.close()
 
 
+def say(words: str) -> None:
+    print(words, flush=True)
+
+
 @dataclass
 class Teller:
-    """Tells each fact as it is recorded, and tends the processes meanwhile."""
+    """Tells each fact as it is recorded, and tends the processes meanwhile. `watch` sees the run each time."""
 
     stage: Stage
     ledger: Ledger
+    say: Callable[[str], None] = say
+    watch: Callable[[RunView], None] = lambda view: None
     _seen: dict[str, int] = field(default_factory=dict)
 
     def follow(self, over: Callable[[RunView], bool], seconds: float) -> RunView | None:
@@ -51,8 +57,10 @@ class Teller:
             view = self._news()
             if view is not None and over(view):
                 return view
+            if view is not None:
+                self.watch(view)
             time.sleep(0.05)
-        say(f"Nothing more happened within {seconds:.0f} s.")
+        self.say(f"Nothing more happened within {seconds:.0f} s.")
         return view
 
     def rest(self, seconds: float) -> None:
@@ -72,14 +80,10 @@ class Teller:
             if view is None:
                 continue
             for one in view.facts[self._seen.get(view.id, 0) :]:
-                say(f"  {told(one.fact)}")
+                self.say(f"  {told(one.fact)}")
             self._seen[view.id] = len(view.facts)
             newest = newest or view
         return newest
-
-
-def say(words: str) -> None:
-    print(words, flush=True)
 
 
 def _make_room(out: Path) -> None:

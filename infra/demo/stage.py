@@ -38,11 +38,20 @@ class DemoRefused(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """An issue as its author and others wrote it."""
+
+    title: str
+    body: str
+    comments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Wish:
-    """What is to be played: a repository and issue of the user's own, or the demo's own input."""
+    """What is to be played: a repository and issue (or its file) of the user's own, or the demo's own input."""
 
     repo: Path | None = None
-    issue: Path | None = None
+    issue: Path | Told | None = None
     out: Path | None = None
 
 
@@ -96,7 +105,7 @@ def set_up(wish: Wish, env: Mapping[str, str], say: Callable[[str], None]) -> It
         if scripted
         else f"{MODEL_KEY} is set: real models do the work, and cost money."
     )
-    tree, title, body = _input(wish, env, say)
+    given = _input(wish, env, say)
     networks = reserved_networks(env)
     if networks != env.get(NETWORKS, ""):
         say(f"Package registries stand at reserved addresses here, and set-ups may reach them: {networks}.")
@@ -104,13 +113,13 @@ def set_up(wish: Wish, env: Mapping[str, str], say: Callable[[str], None]) -> It
     try:
         folder = Path(tempfile.mkdtemp(prefix="countersign-demo-"))
         clearing.callback(shutil.rmtree, folder, ignore_errors=True)
-        yield _built(Ground(folder, port, {**env, NETWORKS: networks}, clearing), scripted, wish, (tree, title, body))
+        yield _built(Ground(folder, port, {**env, NETWORKS: networks}, clearing), scripted, wish, given)
     finally:
-        with _undisturbed():
+        with undisturbed():
             clearing.close()
 
 
-def _built(ground: Ground, scripted: bool, wish: Wish, given: tuple[Path, str, str]) -> Stage:
+def _built(ground: Ground, scripted: bool, wish: Wish, given: tuple[Path, Told]) -> Stage:
     """Everything runs, and the issue is open."""
     logs = ground.folder / "logs"
     logs.mkdir()
@@ -130,8 +139,8 @@ def _built(ground: Ground, scripted: bool, wish: Wish, given: tuple[Path, str, s
 
 
 @contextmanager
-def _undisturbed() -> Iterator[None]:
-    """A second Ctrl-C does not stop the clearing up."""
+def undisturbed() -> Iterator[None]:
+    """Ctrl-C does not break off what is inside: clearing up, and keeping what was made."""
     before = {number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
@@ -140,31 +149,36 @@ def _undisturbed() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _input(wish: Wish, env: Mapping[str, str], say: Callable[[str], None]) -> tuple[Path, str, str]:
+def _input(wish: Wish, env: Mapping[str, str], say: Callable[[str], None]) -> tuple[Path, Told]:
     if wish.repo is not None and wish.issue is not None:
-        return wish.repo, *_own_issue(wish.repo, wish.issue)
+        return wish.repo, _own_issue(wish.repo, wish.issue)
     say("Bringing the input: the source of humanize 4.15.0, from the package index that pip is set up for.")
     cache = Path(env.get("XDG_CACHE_HOME", "") or Path.home() / ".cache") / "countersign"
-    tree = fetch_input(cache)
-    title, _, body = (HUMANIZE / "issue.md").read_text("utf-8").strip().partition("\n")
-    return tree, title.lstrip("# ").strip(), body.strip()
+    return fetch_input(cache), _titled((HUMANIZE / "issue.md").read_text("utf-8"))
 
 
-def _own_issue(repo: Path, issue: Path) -> tuple[str, str]:
-    """Title and text of the user's own issue. Raises `DemoRefused` for what cannot be played."""
+def _titled(text: str) -> Told:
+    title, _, body = text.strip().partition("\n")
+    return Told(title.lstrip("# ").strip(), body.strip())
+
+
+def _own_issue(repo: Path, issue: Path | Told) -> Told:
+    """The user's own issue. Raises `DemoRefused` for what cannot be played."""
     if not repo.is_dir():
-        raise DemoRefused(f"--repo: {repo} is not a folder.")
+        raise DemoRefused(f"{repo} is not a folder.")
     if not any(path.name != ".git" for path in repo.iterdir()):
-        raise DemoRefused(f"--repo: {repo} is empty.")
+        raise DemoRefused(f"{repo} is empty.")
+    if isinstance(issue, Told):
+        return issue
     try:
-        title, _, body = issue.read_text("utf-8").strip().partition("\n")
+        told = _titled(issue.read_text("utf-8"))
     except UnicodeDecodeError as error:
-        raise DemoRefused(f"--issue: {issue} is not UTF-8 text.") from error
+        raise DemoRefused(f"{issue} is not UTF-8 text.") from error
     except OSError as error:
-        raise DemoRefused(f"--issue: {issue} cannot be read: {error.strerror}.") from error
-    if not title.lstrip("# ").strip():
-        raise DemoRefused(f"--issue: {issue} is empty. Its first line is the issue's title, the rest its text.")
-    return title.lstrip("# ").strip(), body.strip()
+        raise DemoRefused(f"{issue} cannot be read: {error.strerror}.") from error
+    if not told.title:
+        raise DemoRefused(f"{issue} is empty. Its first line is the issue's title, the rest its text.")
+    return told
 
 
 def _twin(ground: Ground, secret: str) -> tuple[TwinControl, Path]:
@@ -253,7 +267,7 @@ def _wait_ready(url: str, household: Household, logs: Path) -> None:
     raise DemoRefused(f"The product was not ready within {READY_SECONDS:.0f} s.")
 
 
-def _people_and_issue(control: TwinControl, repo: str, tree: Path, title: str, body: str) -> int:
+def _people_and_issue(control: TwinControl, repo: str, tree: Path, told: Told) -> int:
     for login in ("maintainer", "reporter"):
         control.add_user(login)
     try:
@@ -262,7 +276,11 @@ def _people_and_issue(control: TwinControl, repo: str, tree: Path, title: str, b
         raise DemoRefused(f"A file of {tree} cannot be read: {error}.") from error
     control.add_repo(repo, files, collaborators={"maintainer": "maintain"}, labels=["countersign"])
     control.install(repo.partition("/")[0])
-    issue: dict[str, Any] = control.open_issue(repo, "reporter", title, body)
+    issue: dict[str, Any] = control.open_issue(repo, "reporter", told.title, told.body)
+    for words in told.comments:
+        control.comment(repo, int(issue["number"]), words, "reporter")
+    # What was said before the label is taken in before it.
+    control.settle()
     return int(issue["number"])
 
 
