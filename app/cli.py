@@ -72,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         ("egress", "the way out of one process: planner, executor, publisher, mint or web"),
         ("distill", "the part of a long output that decides"),
         ("rank", "the files that an issue may be about"),
-        ("try", "a folder and an issue file: plan, approval by a key press, the change as patch and branch"),
+        ("try", "a folder and an issue file, or OWNER/REPO#N: plan, approval by a key, the change as patch and branch"),
         ("demo", "everything, with a GitHub look-alike, on a real package"),
         ("eval", "task sets, with planner and executor scored apart; or this installation's runs"),
     ):
