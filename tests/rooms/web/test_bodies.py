@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from app.ledger import migrate
 from app.settings import web_settings
 from app.web.body import Limits
 from tests.rooms.web.conftest import (
@@ -20,6 +21,9 @@ from tests.rooms.web.conftest import (
     sign,
     started,
 )
+
+
+GUID = "3f0c9f0e-7a53-4f7e-9d2c-0d5d4a1c2b3e"
 
 
 def stream(address: tuple[str, int], megabytes: int) -> tuple[str, int]:
@@ -57,6 +61,13 @@ def test_wh_03_endless_streams_are_cut_off_with_bounded_memory_while_others_are_
         assert process.peak_mb() - before < 120
         taken = process.post("issues", labeled() | {"padding": "y" * 20 * MB})
         assert (taken.status_code, taken.json()["duplicate"]) == (202, False)
+
+
+def test_wh_03_a_delivery_of_20_mb_is_kept_by_postgresql_as_well(env: dict[str, str], postgres_url: str) -> None:
+    migrate(postgres_url)
+    with started(env | {"DATABASE_URL": postgres_url}) as process:
+        told = [process.post("issues", labeled() | {"padding": "y" * 20 * MB}, guid=GUID) for _ in range(2)]
+        assert [(one.status_code, one.json()["duplicate"]) for one in told] == [(202, False), (202, True)]
 
 
 def test_a_chunked_delivery_below_the_limit_is_taken(door: Door) -> None:
