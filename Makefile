@@ -31,9 +31,9 @@ test: system-test environment-test ## The whole suite: ruff, mypy, import-linter
 	$(BIN)/pytest $(PYTEST_ARGS) || failed=1; \
 	test -z "$$failed"
 
-soak: system-test environment-test ## The crash matrix whole, long storms and fuzzing, every story on PostgreSQL: make soak SECONDS=3600 SEED=1
+soak: system-test environment-test ## The crash matrix and the table of places whole, long storms and fuzzing, every story on PostgreSQL: make soak SECONDS=3600 SEED=1
 	@failed=; \
-	$(BIN)/pytest $(PYTEST_ARGS) -s --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED)) tests/stories/test_crash_matrix.py tests/stories/test_storm.py tests/rooms/web/test_fuzzed.py tests/ledger/test_ledger_leases.py || failed=1; \
+	$(BIN)/pytest $(PYTEST_ARGS) -s --seconds $(or $(SECONDS),3600) $(if $(SEED),--seed $(SEED)) tests/stories/test_crash_matrix.py tests/stories/test_storm.py tests/stories/test_places_and_moments.py tests/rooms/web/test_fuzzed.py tests/ledger/test_ledger_leases.py || failed=1; \
 	$(BIN)/pytest $(PYTEST_ARGS) --database postgresql $(if $(SEED),--seed $(SEED)) tests/stories || failed=1; \
 	test -z "$$failed"
 
