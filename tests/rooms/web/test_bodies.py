@@ -22,7 +22,6 @@ from tests.rooms.web.conftest import (
     started,
 )
 
-
 GUID = "3f0c9f0e-7a53-4f7e-9d2c-0d5d4a1c2b3e"
 
 
