@@ -38,6 +38,8 @@ def exported(folder: Path, issue: Path) -> Iterator[Subject]:
         say(f"{folder} is no git repository with a commit: its files are tried on as they are, and a patch is left.")
         yield Subject(folder, "", folder, issue)
         return
+    if _git(folder, "status", "--porcelain").stdout.strip():
+        say(f"What is not committed in {folder} is not tried on, and stays as it is.")
     room = Path(tempfile.mkdtemp(prefix="countersign-try-"))
     try:
         tree = room / (folder.resolve().name or "repository")
