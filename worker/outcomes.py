@@ -1,12 +1,16 @@
 """What an error means for an effect: to wait, to try again, to give up, or that the approval stands no longer."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
+from app.core.effects import Effect, PlanSaying, ReportSaying, Say
+from app.core.run import Approved, Built
+from app.ledger.outcomes import Claim
 from worker.evidence.trace import CalledOff, HandedOver
 from worker.github.errors import (
     Archived,
     BranchNotSeen,
+    Broken,
     Conflict,
     Forbidden,
     GitHubError,
@@ -18,6 +22,7 @@ from worker.github.errors import (
     NotFound,
     RateLimited,
     Suspended,
+    Unreachable,
 )
 from worker.mint.caller import MintDenied, MintUnreachable
 from worker.model.words import ModelError, ModelUnavailable
@@ -27,8 +32,16 @@ from worker.repo.snapshot import UnsafeTree
 LOCKED_SECONDS = 900.0
 SUSPENDED_SECONDS = 3_600.0
 MINT_SECONDS = 5.0
+MINT_SECONDS_AT_MOST = 300.0
+OUTAGE_SECONDS = 5.0
 AWAY_SECONDS = 1_800.0
 MODEL_SECONDS = 60.0
+
+MOST_WAITS = 400
+"""Times that one effect may wait for something outside before it is abandoned with words: by `rested`, over a day."""
+
+WAIT_SECONDS_AT_MOST = 1_800.0
+"""How far the pause between two looks grows, where nobody said that it is to be longer."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +99,11 @@ class Retry:
     reason: str
     unexpected: bool = False
     branch: str = ""
+
+
+@dataclass(frozen=True)
+class Outage(Retry):
+    """GitHub did not answer, or failed on its side. Work ends with words where that lasts; the words wait for it."""
 
 
 @dataclass(frozen=True)
@@ -181,9 +199,44 @@ def _of_github(error: GitHubError) -> Outcome:
             return Wait(LOCKED_SECONDS, error.reason, error.branch)
         case IssuesOff():
             return Away(AWAY_SECONDS, error.reason, error.branch)
+        case Unreachable() | Broken():
+            return Outage(words, branch=error.branch)
         case BranchNotSeen():
             return Retry(words, branch=error.branch)
         case Archived() | Gone() | Moved() | NotFound() | Conflict() | Forbidden() | Invalid():
             return Abandon(words, error.branch)
         case _:
             return Retry(words, branch=error.branch)
+
+
+def may_wait(claim: Claim) -> bool:
+    """Whether the effect may wait once more. What a standing approval is for has no count: its expiry ends the waiting,
+    with words, whatever else was waited for before."""
+    return claim.postponements < MOST_WAITS or isinstance(claim.state, Approved | Built)
+
+
+def rested(seconds: float, before: int) -> timedelta:
+    """The pause where one of `seconds` is right at first: what lasts is asked about less often. `before`: pauses that
+    this effect had. 400 of them from 5 s on are 28 hours, from 20 s on nearly five days: what is mended by then costs
+    nobody anything."""
+    return timedelta(seconds=max(seconds, min(seconds * (1 + before / 4), WAIT_SECONDS_AT_MOST)))
+
+
+def rest_of(decided: Wait | Outage, claim: Claim) -> timedelta | None:
+    """How long the effect is put off now; None where it has waited enough."""
+    match decided:
+        case Held(seconds):
+            # The plan is kept for as long as its approval stands; its expiry ends the waiting.
+            return timedelta(seconds=seconds)
+        case MintAway(seconds):
+            return timedelta(seconds=min(seconds * (1 + claim.postponements), MINT_SECONDS_AT_MOST))
+        case Outage() if _ends_unheard(claim.effect) and may_wait(claim):
+            return rested(OUTAGE_SECONDS, claim.postponements)
+        case Wait(seconds) if may_wait(claim):
+            return rested(seconds, claim.postponements)
+    return None
+
+
+def _ends_unheard(effect: Effect) -> bool:
+    """Whether nobody would hear of it if these words were given up: for others the run ends, with words."""
+    return isinstance(effect, Say) and not isinstance(effect.saying, PlanSaying | ReportSaying)

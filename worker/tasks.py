@@ -24,6 +24,7 @@ from worker.evidence.trace import Trace
 from worker.github.errors import Moved
 from worker.late_labels import LateLabels
 from worker.outcomes import (
+    MOST_WAITS,
     Abandon,
     Away,
     DayOver,
@@ -31,12 +32,14 @@ from worker.outcomes import (
     GiveBack,
     Held,
     Limited,
-    MintAway,
+    Outage,
     Outcome,
     Retry,
     Void,
     Wait,
+    may_wait,
     outcome_of,
+    rest_of,
 )
 from worker.renaming import of_moved
 from worker.repo.mirror import RepositoryMoved
@@ -47,12 +50,6 @@ from worker.watching import Watch
 
 MOST_FAULTS = 5
 """Claims of one effect that may fail, a killed worker's among them, before it is abandoned with words."""
-
-MOST_WAITS = 400
-"""Times that one effect may wait for something outside before it is abandoned with words."""
-
-MINT_SECONDS_AT_MOST = 300.0
-"""How long it is until the mint is asked again, once it has not answered for a while."""
 
 LEDGER_SECONDS = 60.0
 """How long work that is done waits for a ledger that does not answer, such as a server that starts again."""
@@ -180,22 +177,17 @@ def _conclude(shop: Shop, claim: Claim, decided: Outcome) -> None:
             _settle(shop, claim, _voided(claim, decided, shop.clock()), f"approval voided: {decided.reason}")
         case GiveBack(reason):
             _give_back(shop, claim, reason)
-        case DayOver() if claim.postponements < MOST_WAITS:
+        case DayOver() if may_wait(claim):
             _say_day_is_over(shop, claim, decided)
             shop.ledger.postpone(claim, decided.until, decided.reason, shop.clock())
-        case Held(seconds, reason):
-            # The plan is kept for as long as its approval stands; its expiry ends the waiting.
-            _hold(shop, claim, decided)
-            shop.ledger.postpone(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
-        case MintAway(seconds, reason):
-            pause = timedelta(seconds=min(seconds * (1 + claim.postponements), MINT_SECONDS_AT_MOST))
-            shop.ledger.postpone(claim, shop.clock() + pause, reason, shop.clock())
-        case Limited(seconds, reason) if claim.postponements < MOST_WAITS:
+        case Limited(seconds, reason) if may_wait(claim):
             shop.ledger.park(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
         case Away(_, reason, branch) if isinstance(claim.state, Closed):
             shop.ledger.abandon(claim, reason, shop.clock(), branch)
-        case Wait(seconds, reason) if claim.postponements < MOST_WAITS:
-            shop.ledger.postpone(claim, shop.clock() + timedelta(seconds=seconds), reason, shop.clock())
+        case Wait(_, reason) | Outage(reason) if (pause := rest_of(decided, claim)) is not None:
+            if isinstance(decided, Held):
+                _hold(shop, claim, decided)
+            shop.ledger.postpone(claim, shop.clock() + pause, reason, shop.clock())
         case Retry(reason) if claim.attempts - claim.postponements < MOST_FAULTS:
             # 5 s, 25 s, 2 minutes, 10 minutes: an outage of GitHub's ordinary length costs no run.
             pause = timedelta(seconds=5.0 ** (claim.attempts - claim.postponements))

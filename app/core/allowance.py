@@ -19,12 +19,15 @@ MOST_FAILED = 60
 _OF_OTHERS = frozenset({EffectKind.LOOK_UP_AUTHORITY, EffectKind.REACT})
 """What hangs on words that anybody may write and take back: nobody ends a run by that."""
 
+_REPLY = "reply:"
+"""With this begin the keys of replies, which anybody's words call forth as well."""
+
 
 def counted(before: int, fact: Fact, owed: Sequence[Effect]) -> int:
     """How many attempts failed since a person last said that the work goes on, once this fact counts too."""
     if isinstance(fact, AuthorityFound) and any(map(_is_work, owed)):
         return 0
-    if isinstance(fact, EffectAbandoned) and fact.effect not in _OF_OTHERS:
+    if isinstance(fact, EffectAbandoned) and fact.effect not in _OF_OTHERS and not fact.key.startswith(_REPLY):
         return before + fact.tried
     return before
 

@@ -1,7 +1,7 @@
 """Deliveries come in: recorded, folded and answered with effects, in one transaction."""
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import zstandard
 from sqlalchemy import ColumnElement, Connection, select, update
@@ -29,6 +29,9 @@ from app.ledger.errors import LedgerUnreachable, RunCorrupt
 from app.ledger.folding import Living, cached, locked, owe, taken, write_newest
 from app.ledger.outcomes import Received, Recorded, Ring
 from app.ledger.schema import OPEN, deliveries, effects, facts, labels, repositories, runs
+
+ROUNDED = timedelta(seconds=5)
+"""By so much the time of a label that was read may differ from what was told: that is of the issue's last change."""
 
 ZSTD_LEVEL = 1
 """The quickest: a webhook's body shrinks to a fifth with it, and the receiver must be quick."""
@@ -246,7 +249,9 @@ def _had_it(connection: Connection, living: Living, guid: str, fact: Labelled) -
     """Whether the run is of this very label, which was told once and read once. Two that were told in one second are
     two: somebody may have taken it off between."""
     before, now = living.state.request, fact.request
-    same = fact.happened_at is not None and fact.happened_at == before.labelled_at
+    if fact.happened_at is None or before.labelled_at is None:
+        return False
+    same = abs(fact.happened_at - before.labelled_at) <= ROUNDED
     same = same and now.label.casefold() == before.label.casefold() and _id_of(now) == _id_of(before)
     return same and (guid.startswith(READ) or _was_read(connection, living.id))
 

@@ -43,6 +43,13 @@ def test_attempts_that_failed_are_counted_over_all_effects_and_what_hangs_on_any
     assert told(life.state) == f"6 of {MOST_FAILED} attempts that may fail"
 
 
+def test_replies_which_anybody_can_call_forth_use_nothing_up(life: Life) -> None:
+    """A stranger asks, and asks again, while GitHub takes no comments."""
+    for about in ("help:13:wanted:v0", "unclear:13:abc:v0", "approve:13:v0:abc"):
+        life.tell(abandoned(life, key=f"reply:{about}"))
+    assert failed(life) == 0
+
+
 def test_what_an_older_version_recorded_counts_nothing_so_that_no_log_of_before_reads_otherwise(life: Life) -> None:
     life.tell(f.EffectAbandoned.model_validate({"at": life.now(), "effect": "say", "key": "k", "reason": "no"}))
     assert failed(life) == 0 and life.state is not None and told(life.state) == ""

@@ -177,18 +177,20 @@ def test_what_a_wrong_clock_put_off_for_a_year_is_due(ledger: Ledger) -> None:
     assert len(ledger.unheard(START)) == 2
 
 
-def set_by(person: Person, run: str) -> News:
-    """The label, set by somebody a minute ago."""
-    when = START - MINUTE
+def set_by(person: Person, run: str, later: timedelta = timedelta()) -> News:
+    """The label, set by somebody a minute ago, or so much later."""
+    when = START - MINUTE + later
     request = a_request(run=run).model_copy(update={"labelled_at": when, "labeller": person})
     return on_issue(labelled(request).model_copy(update={"happened_at": when}), request)
 
 
 @pytest.mark.parametrize("guids", [(f"{READ}label:1", "g-1"), ("g-1", f"{READ}label:1")])
 @pytest.mark.parametrize("over", [True, False])
+@pytest.mark.parametrize("apart", [0, 1, 2])
 def test_a_label_that_was_told_and_read_has_one_run_whichever_came_first(
-    ledger: Ledger, guids: tuple[str, str], over: bool
+    ledger: Ledger, guids: tuple[str, str], over: bool, apart: int
 ) -> None:
+    """What was told has the time of the issue's last change, what was read that of the label: a second lies between."""
     def again() -> int:
         view = ledger.run("r-000001")
         assert view is not None
@@ -198,7 +200,8 @@ def test_a_label_that_was_told_and_read_has_one_run_whichever_came_first(
     if over:
         ended = f.IssueEnded(at=START, how=f.IssueEnd.CLOSED, person=MIRA)
         ledger.receive(a_delivery("g-2"), on_issue(ended, a_request()))
-    assert "r-000001" in ledger.receive(a_delivery(guids[1]), set_by(MIRA, "r-000002")).outcome
+    later = timedelta(seconds=apart)
+    assert "r-000001" in ledger.receive(a_delivery(guids[1]), set_by(MIRA, "r-000002", later)).outcome
     assert (again(), len(ledger.runs())) == (0, 1)
     # Somebody else who set it in that second did so besides.
     ledger.receive(a_delivery(f"{READ}label:2"), set_by(OTTO, "r-000003"))

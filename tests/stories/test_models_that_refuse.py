@@ -11,7 +11,7 @@ from app.core.run import Closed
 from app.core.stalling import PATIENCE
 from tests.fakes.greeting import FILES, PLANNER, calls, planning, script
 from tests.fakes.story import Story
-from worker.tasks import MOST_WAITS
+from worker.outcomes import MOST_WAITS
 
 Making = Callable[..., Story]
 

@@ -13,7 +13,7 @@ import pytest
 from sqlalchemy import text
 
 from app.core.belts import Belt
-from app.core.run import Closed, Proposed, Published, Wanted
+from app.core.run import Approved, Closed, Proposed, Published, Wanted
 from app.core.stalling import PATIENCE
 from app.core.verdict import Refused
 from app.ledger.outcomes import Claim, DebtView
@@ -24,6 +24,7 @@ from worker import tasks
 from worker.duties import executor, planner, publisher
 from worker.evidence.trace import Trace
 from worker.mint.caller import MintDenied
+from worker.outcomes import MOST_WAITS, OUTAGE_SECONDS, rested
 
 pytestmark = pytest.mark.needs_userns
 
@@ -138,6 +139,47 @@ def test_a_github_that_stays_broken_ends_the_run_with_words(story: Story) -> Non
     story.ends(Closed, "Ended (failed)", f"The work stands on the branch {branch}", "The change is kept", link)
 
 
+def test_words_are_said_after_an_outage_however_long_it_was(story: Story) -> None:
+    """The end of a run above all: nobody would hear of it otherwise."""
+    story.mira.labels()
+    story.plan_is_read()
+    began = story.now()
+    story.control.fault("(POST|PATCH) .*/comments", status=503, times=99)
+    story.mira.says("/reject")
+    while story.now() - began < timedelta(hours=2):
+        story.crank()
+        story.pass_time(timedelta(minutes=5))
+    assert isinstance(story.state(), Closed) and len(story.ledger.debts()) == 1
+    story.control.clear_faults()
+    story.wait_out()
+    story.ends(Closed, "rejected")
+
+
+def test_what_is_waited_for_is_asked_about_less_often_and_costs_nothing_for_more_than_a_day() -> None:
+    for seconds in (OUTAGE_SECONDS, 20.0):
+        pauses = [rested(seconds, before) for before in range(MOST_WAITS)]
+        assert pauses[0] == timedelta(seconds=seconds) and sum(pauses, timedelta()) > timedelta(days=1)
+        assert pauses == sorted(pauses) and pauses[-1] <= timedelta(minutes=30) + timedelta(seconds=seconds)
+    assert rested(3_600.0, MOST_WAITS) == timedelta(hours=1)
+
+
+def test_an_approved_plan_waits_for_as_long_as_its_approval_stands_whatever_it_waited_for(story: Story) -> None:
+    story.mira.labels()
+    story.plan_is_read()
+    story.away = {Belt.EXECUTOR}
+    story.mira.says("/approve")
+    with story.ledger._database.engine.begin() as connection:
+        waited = "UPDATE effects SET postponements = :most, attempts = :most WHERE kind = 'execute'"
+        connection.execute(text(waited), {"most": MOST_WAITS})
+    story.control.fault("POST .*/access_tokens", status=503)
+    story.away = set()
+    story.crank()
+    assert isinstance(story.state(), Approved)
+    story.wait_out()
+    one_of_everything(story)
+    story.ends(Published)
+
+
 def test_what_was_dropped_by_its_age_cannot_be_retried_and_that_is_said(story: Story) -> None:
     story.mira.labels()
     story.plan_is_read()
@@ -162,7 +204,7 @@ def test_while_the_mint_is_down_everything_waits_and_nothing_is_lost(story: Stor
     assert story.said() == []
     assert {debt.why.partition(": ")[2][:8] for debt in story.ledger.debts()} == {"The mint"}
     with story.ledger._database.engine.begin() as connection:
-        connection.execute(text("UPDATE effects SET postponements = :most"), {"most": tasks.MOST_WAITS})
+        connection.execute(text("UPDATE effects SET postponements = :most"), {"most": MOST_WAITS})
     story.pass_time(timedelta(minutes=5))
     story.crank()
     (waits,) = story.ledger.debts()
