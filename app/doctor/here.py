@@ -126,7 +126,7 @@ def look_at_folder(scene: Scene) -> Iterator[Found]:
         why = "Nothing can be kept."
         yield fault(f"This account cannot write to {place}.", why, f"sudo chown -R {os.geteuid()} {place}")
         return
-    found = [*_shared(place), *_registered(place), *_far(place)]
+    found = [*_shared(place), *_registered(place), *far(place, kind_of(place))]
     yield from found or [well(f"{place} is this account's, on {kind_of(place) or 'a disk'}")]
 
 
@@ -145,8 +145,8 @@ def _registered(place: Path) -> Iterator[Found]:
             yield from private(path, why)
 
 
-def _far(place: Path) -> Iterator[Found]:
-    kind = kind_of(place)
+def far(place: Path, kind: str) -> Iterator[Found]:
+    """A fault where that kind of file system reaches over a network."""
     if kind in FAR:
         why = "SQLite's locks do not hold there: the ledger may be damaged. PostgreSQL has no such need."
         do = "Put COUNTERSIGN_DATA_DIR on a disk of this machine, or set DATABASE_URL to a PostgreSQL."
@@ -168,20 +168,27 @@ def look_at_disk(scene: Scene) -> Iterator[Found]:
     """There is room below the data folder, in bytes and in files."""
     place = data_dir(scene.env)
     free, seen = shutil.disk_usage(place).free, os.statvfs(place)
-    why = "Without room nothing is recorded, and a delivery is refused."
-    if free < LEAST_FREE:
-        yield fault(f"{_size(free)} are free below {place}.", why, f"df -h {place}")
-    if seen.f_files and seen.f_favail < LEAST_FILES:
-        yield fault(f"{seen.f_favail} further files can be made below {place}.", why, f"df -i {place}")
     gigabytes = sum(
         whole_number(scene.env, name, most, (1, 100_000)) or 0
         for name, most in (("COUNTERSIGN_MIRROR_GB", 20), ("COUNTERSIGN_ENVIRONMENTS_GB", 10))
     )
+    yield from room(place, free, seen.f_favail if seen.f_files else None, gigabytes)
+
+
+def room(place: Path, free: int, files: int | None, gigabytes: int) -> Iterator[Found]:
+    """How `free` bytes stand, and so many further files (None where the file system has no bound of them), where
+    mirrors and environments may take so many gigabytes."""
+    why = "Without room nothing is recorded, and a delivery is refused."
+    few = files is not None and files < LEAST_FILES
+    if free < LEAST_FREE:
+        yield fault(f"{_size(free)} are free below {place}.", why, f"df -h {place}")
+    if few:
+        yield fault(f"{files} further files can be made below {place}.", why, f"df -i {place}")
     if LEAST_FREE <= free < gigabytes * 10**9:
         do = f"export COUNTERSIGN_MIRROR_GB=… COUNTERSIGN_ENVIRONMENTS_GB=…     (together below {free // 10**9})"
         what = f"{_size(free)} are free below {place}; mirrors and environments may take {gigabytes} GB."
         yield worth_knowing(what, "What was used longest ago goes only once they have taken that much.", do)
-    elif free >= LEAST_FREE and not (seen.f_files and seen.f_favail < LEAST_FILES):
+    elif free >= LEAST_FREE and not few:
         yield well(f"{_size(free)} are free below {place}")
 
 

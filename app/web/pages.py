@@ -73,6 +73,10 @@ def make_pages(told: Told) -> FastAPI:
         words = "A newer version went on with this run: it is not shown here, but by a process of that version."
         return plain(words, 503)
 
+    @pages.exception_handler(404)
+    async def nowhere(_request: Request, _trouble: Exception) -> Response:
+        return sheets.note("Nothing here", "There is no page at this address.", 404)
+
     return pages
 
 

@@ -21,6 +21,7 @@ from infra.scripted_model.server import ScriptedModel
 from infra.twin.control import TwinControl
 from infra.twin.twin import AppWish, Twin
 from tests.fakes.household import app_key
+from tests.rooms.entry.conftest import run
 from tests.rooms.web.conftest import running
 from worker.doctor.command import doctor_command
 
@@ -76,6 +77,15 @@ class Installation:
             code = doctor_command([*words, "--json"], env)
         seen = Seen(json.loads(said.getvalue()), said.getvalue())
         assert code == seen.exit
+        return seen
+
+    def is_told(self, *words: str, **changes: str) -> Seen:
+        """The same of `countersign doctor --json` as a process of its own: its output, and the code that it ended with.
+        """
+        env = {name: value for name, value in (self.env | changes).items() if value}
+        ended = run("doctor", *words, "--json", env=env | {"NO_PROXY": "127.0.0.1"})
+        seen = Seen(json.loads(ended.stdout), ended.stdout + ended.stderr)
+        assert ended.returncode == seen.exit, ended.stderr
         return seen
 
     def close(self) -> None:

@@ -1,5 +1,6 @@
 """`countersign doctor` on a whole set-up and on broken ones: each fault is named, with its why and what to type."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -100,6 +101,38 @@ def archived(installation):
     installation.control.change_repo("acme/old", archived=True)
 
 
+def answered(pattern, *, status=200, **body):
+    """GitHub gives this answer once."""
+
+    def answer(installation):
+        installation.control.fault(pattern, status=status, body=json.dumps(body.get("body", body)))
+
+    return answer
+
+
+def cleared(installation):
+    installation.control.clear_faults()
+
+
+def deaf(installation):
+    installation.control.uninstall("acme")
+    installation.control.install("acme", events=["issues"])
+
+
+def hearing(installation):
+    installation.control.uninstall("acme")
+    installation.control.install("acme")
+
+
+def changed(name, **what):
+    def change(installation):
+        repository(name)(installation)
+        installation.control.change_repo(f"acme/{name}", **what)
+
+    return change
+
+
+HOOK = {"content_type": "json", "insecure_ssl": "0", "url": "https://hooks.example.test/webhooks/github"}
 POLICY = "version: 1\napprove:\n  count: many\n"
 BROKEN = {
     "a key of another App": Broken(
@@ -199,6 +232,40 @@ BROKEN = {
     "a repository whose installation is suspended": Broken(
         "repository acme/greet", "The installation is suspended", "Unsuspend", words=("--repo", REPO),
         breaking=lambda i: i.control.suspend("acme"), mending=lambda i: i.control.unsuspend("acme")),
+    "a clock that goes astray": Broken(
+        "clock", "s ahead of GitHub's", "timedatectl", breaking=lambda i: i.control.set_clock(-25),
+        mending=lambda i: i.control.set_clock(0), standing="worth knowing"),
+    "an installation that is told of little": Broken(
+        "installations", "GitHub does not tell us of issue_comment", "accept what the App asks for", breaking=deaf,
+        mending=hearing),
+    "a path that is not the receiver's": Broken(
+        "webhook", "which is not the receiver's path", "URL end with /webhooks/github", {"COUNTERSIGN_URL": ""},
+        breaking=hooked("/hook", deliver=False), mending=hooked()),
+    "deliveries as forms": Broken(
+        "webhook", "Deliveries come as form", "application/json", mending=cleared,
+        breaking=answered("GET /app/hook/config", **HOOK | {"content_type": "form"})),
+    "deliveries over a line that nobody checks": Broken(
+        "webhook", "does not check the receiver's certificate", "Enable SSL", {"COUNTERSIGN_URL": ""},
+        breaking=answered("GET /app/hook/config", **HOOK | {"insecure_ssl": "1"}), mending=cleared,
+        standing="worth knowing"),
+    "no delivery so far": Broken(
+        "deliveries", "has delivered nothing lately", "Advanced", standing="worth knowing",
+        breaking=answered("GET /app/hook/deliveries.*", body=[]), mending=cleared),
+    "no web process yet": Broken(
+        "web address", "/healthz cannot be reached", "countersign up", {"COUNTERSIGN_URL": "", "PORT": "9"},
+        standing="worth knowing"),
+    "a repository without issues": Broken(
+        "repository acme/mute", "has no issues", "--enable-issues", words=("--repo", "acme/mute"),
+        breaking=changed("mute", has_issues=False)),
+    "a private repository": Broken(
+        "repository acme/hidden", "have no drafts there", "without_draft: open", words=("--repo", "acme/hidden"),
+        breaking=changed("hidden", private=True), standing="worth knowing"),
+    "a repository without workflows": Broken(
+        "repository acme/idle", "no workflows of GitHub Actions", "", words=("--repo", "acme/idle"),
+        breaking=repository("idle"), standing="worth knowing"),
+    "a policy in another coding": Broken(
+        "repository acme/latin", "no UTF-8 text", "Write it again as UTF-8", words=("--repo", "acme/latin"),
+        breaking=repository("latin", files={".github/countersign.yml": b"version: 1 # \xe9\n"})),
 }  # fmt: skip
 AFTERWARDS = {
     "a key that is cut off": "app", "a clock that is fast": "app", "an App that is not there": "installations",
@@ -209,13 +276,39 @@ AFTERWARDS = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_set_up_is_named_with_why_it_matters_and_what_to_type(installation, name):
+    names_the_fault(installation, name, installation.sees)
+
+
+AS_PROCESSES = (
+    "a key of another App", "an App that is not there", "a clock that is fast", "deliveries to another place",
+    "a permission that the App does not ask for", "a suspended installation", "another secret at GitHub",
+    "nothing at the stated address", "a setting that is misspelt", "a budget that is no number",
+    "a key of a model that is not taken", "a repository without the label",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AS_PROCESSES)
+def test_as_a_process_of_its_own_it_names_the_fault_in_json_and_by_its_exit_code(installation, name):
+    names_the_fault(installation, name, installation.is_told)
+
+
+@pytest.mark.slow
+def test_as_a_process_of_its_own_it_says_that_all_is_well_and_2_where_it_could_not_look(installation):
+    assert installation.is_told().exit == 0
+    seen = installation.is_told("--only", "models of planner", ANTHROPIC_BASE_URL=DEAD)
+    assert seen.standing("models of planner") == {"not looked at"} and seen.exit == 2
+    assert "ANTHROPIC_BASE_URL" in seen.text
+
+
+def names_the_fault(installation, name, sees):
     row = BROKEN[name]
     after = AFTERWARDS.get(name)
     settings = row.settings | {key: instead(installation, value) for key, value in row.settings.items()}
     row.breaking(installation)
     try:
         only = [word for check in (row.check, after) if check for word in ("--only", check)]
-        seen = installation.sees(*row.words, *only, **settings)
+        seen = sees(*row.words, *only, **settings)
     finally:
         row.mending(installation)
     named = [one for one in seen.of(row.check) if row.says in one["what"]]
@@ -287,6 +380,8 @@ def test_a_postgresql_that_was_not_migrated_or_whose_roles_are_of_before_is_name
     there = {"DATABASE_URL": postgres_url}
     named(installation.sees("--only", "ledger", **there), "ledger", "no tables yet", "countersign migrate")
     migrate(postgres_url)
+    seen = installation.sees("--only", "ledger", **there)
+    assert seen.standing("ledger") == {"well", "worth knowing"} and "knows no role of ours" in seen.text
     with psycopg.connect(postgres_url.replace("+psycopg", ""), autocommit=True) as owner:
         owner.execute(roles_sql().encode())
         assert installation.sees("--only", "ledger", **there).exit == 0

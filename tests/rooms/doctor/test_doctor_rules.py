@@ -2,11 +2,12 @@
 knows."""
 
 import re
+from pathlib import Path
 
 import pytest
 
 from app.doctor.finding import MACHINE, Check, Scene, chosen, elsewhere, examine, exit_code, fault, unseen, well
-from app.doctor.here import kind_of
+from app.doctor.here import far, kind_of, room
 from app.doctor.names import NAMES, misspelt
 from app.doctor.others import BY_OTHERS
 from app.doctor.telling import lines_of, summary
@@ -16,6 +17,7 @@ from tests.house.tree import python_files
 from worker.doctor.app import look_at_address
 from worker.doctor.command import doctor_command, table
 from worker.doctor.holding import PROCESSES, Holding
+from worker.doctor.machine import look_at_versions
 
 SECRETS = {
     "GITHUB_PRIVATE_KEY": {"mint"}, "GITHUB_WEBHOOK_SECRET": {"web"}, "GITHUB_CLIENT_SECRET": {"web"},
@@ -160,3 +162,28 @@ def test_what_the_page_says_to_type_for_the_rest_is_what_the_terminal_takes(comm
 def test_the_page_makes_every_check_of_the_web_process_that_asks_nobody():
     asking = {"web address", "settings of web"}
     assert {check.name for check in table(("web",), (), {}) if check.of == "web"} - asking == BY_ITSELF
+
+
+@pytest.mark.parametrize(("free", "files", "told"), [
+    (500 * 10**9, None, ["well"]), (500 * 10**9, 50_000, ["well"]), (10**9, None, ["fault"]),
+    (500 * 10**9, 9_999, ["fault"]), (10**9, 9_999, ["fault", "fault"]), (20 * 10**9, None, ["worth knowing"]),
+])  # fmt: skip
+def test_room_that_is_short_in_bytes_or_in_files_is_told_with_what_to_type(free, files, told):
+    found = list(room(Path("/data"), free, files, 30))
+    assert [one.standing for one in found] == told
+    assert all(one.why and ("df -" in one.do or "below 20)" in one.do) for one in found if one.standing != "well")
+
+
+def test_a_data_folder_over_a_network_is_a_fault_and_one_of_this_machine_is_none():
+    (found,) = far(Path("/data"), "nfs4")
+    assert found.standing == "fault" and "(nfs4)" in found.what and "COUNTERSIGN_DATA_DIR" in found.do
+    assert list(far(Path("/data"), "ext4")) == []
+
+
+@pytest.mark.parametrize(("git", "says"), [("", "There is no git."), ("git version 2.29.9", "git 2.29.9 is too old.")])
+def test_a_git_that_is_not_there_or_too_old_is_told(tmp_path, git, says):
+    if git:
+        (tmp_path / "git").write_text(f"#!/bin/sh\necho {git}\n")
+        (tmp_path / "git").chmod(0o755)
+    (found,) = look_at_versions(Scene(MACHINE, {"PATH": str(tmp_path)}))
+    assert (found.standing, found.what) == ("fault", says) and found.why and found.do

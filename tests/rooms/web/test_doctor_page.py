@@ -32,7 +32,8 @@ def findings(page: str) -> dict[str, tuple[str, str]]:
     found = {}
     for item in items:
         words = unescape(re.sub(r"<[^>]*>", "", item))
-        (standing,) = re.findall(r'class="chip \w+">([^<]*)<', item)
+        chips = re.findall(r'class="chip \w+">([^<]*)<', item)
+        standing = chips[0] if chips else "by others"
         (name,) = re.findall(r"<strong>([^<]*)</strong>", item)
         found[name] = (standing, words)
     return found

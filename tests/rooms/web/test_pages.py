@@ -281,7 +281,8 @@ def test_no_page_can_be_written_to(closed_door: Door, method: str) -> None:
 
 def test_nothing_else_is_served(closed_door: Door) -> None:
     for path in ("/docs", "/openapi.json", "/redoc", "/webhooks", "/webhooks/github/"):
-        assert closed_door.client.get(closed_door.url + path).status_code == 404
+        answer = closed_door.client.get(closed_door.url + path)
+        assert answer.status_code == 404 and "There is no page at this address." in answer.text
 
 
 @pytest.mark.parametrize(
