@@ -8,8 +8,9 @@ import threading
 
 import pytest
 
+from app.handed import FROM_FILES
 from app.logs import Lines, about
-from app.settings import LogForm, SettingsWrong, log_form
+from app.settings import APP_KEYS, MODEL_KEY, PULL_SECRET, WEB_KEYS, LogForm, SettingsWrong, log_form
 from tests.rooms.entry.conftest import ROOT, run
 
 SECRET = "sk-ant-api03-" + "canary9_" * 6
@@ -90,3 +91,21 @@ def test_an_unknown_form_is_refused_in_one_sentence_that_holds_no_secret():
         log_form({"COUNTERSIGN_LOGS": "xml"})
     done = run("worker", "planner", env={"COUNTERSIGN_LOGS": "xml"})
     assert done.returncode == 2 and "COUNTERSIGN_LOGS" in done.stderr
+
+
+SECRETS = (*FROM_FILES, *APP_KEYS[:1], MODEL_KEY, PULL_SECRET, *WEB_KEYS)
+"""Every setting that is a secret, or an address with one in it."""
+
+
+def canary_of(name):
+    value = f"sings-{name.lower()}"
+    return f"redis://:{value}@127.0.0.1:9/0" if name.endswith("_URL") else value
+
+
+def test_no_setting_that_is_a_secret_is_told_by_a_line_or_a_crash():
+    """Of each process: belts' and mint's credentials, and the password of the pages, among them."""
+    script = "import logging\nfor name in sorted(os.environ):\n    logging.error('%s is %s', name, os.environ[name])\n"
+    script += "raise ValueError(sorted(os.environ.values()))"
+    said, _ = told(script, **{name: canary_of(name) for name in SECRETS})
+    assert all(f"{name} is " in said for name in SECRETS) and "ValueError: [" in said
+    assert [name for name in SECRETS if f"sings-{name.lower()}" in said] == []

@@ -1,5 +1,6 @@
 """The mint as a process: keys in every form, a clock that is fast, and an end that leaves no token."""
 
+import json
 import os
 import signal
 import socket
@@ -11,10 +12,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from app.core.belts import Belt, EffectKind
+from tests.fakes import canaries
 from tests.fakes.household import app_key
 from tests.rooms.entry.conftest import ROOT, until
 from tests.rooms.mint.conftest import Desk
-from worker.mint.caller import MintCaller
+from worker.mint.caller import MintCaller, MintDenied
 from worker.mint.wire import Token
 
 KEY = app_key()[0]
@@ -66,6 +68,22 @@ def test_the_mint_cuts_tokens_with_a_key_in_any_form_and_never_prints_it(desk, s
     said = mint.log.read_text()
     assert KEY.splitlines()[5] not in said and token.value not in said
     assert KEY.splitlines()[5] not in " ".join(arguments(mint.process.pid))
+
+
+def test_what_github_puts_into_an_error_is_told_to_no_belt_written_to_no_log_and_kept_nowhere_where_it_is_a_secret(
+    desk, started
+):
+    mint = MintProcess(desk, started, KEY)
+    words = json.dumps({"message": f"not like that: {' '.join(canaries.STRANGE)}"})
+    desk.control.fault("POST .*/access_tokens", status=422, body=words)
+    with pytest.raises(MintDenied) as refused:
+        cut(desk, mint)
+    told = refused.value.reason
+    assert "not like that: [removed]" in told
+    said = [told.encode(), refused.value.remedy.encode(), mint.log.read_bytes()]
+    said += canaries.written(desk.folder / "ledger.db")
+    for secret in (*canaries.STRANGE, KEY.splitlines()[5]):
+        assert not canaries.heard(secret, said), secret[:12]
 
 
 def arguments(pid):
