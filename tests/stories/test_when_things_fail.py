@@ -301,7 +301,8 @@ def test_a_worker_that_comes_back_after_its_lease_cannot_record_what_another_did
 
 @contextmanager
 def ledger_away(file: Path) -> Iterator[None]:
-    """Whatever is asked of what is owed has no answer, as where a database starts again."""
+    """Whatever is asked of what is owed has no answer, as where a database starts again; a file of SQLite's, since
+    PostgreSQL would call that a fault of the question's."""
     with closing(sqlite3.connect(file)) as beside:
         beside.execute("ALTER TABLE effects RENAME TO away")
         yield
@@ -311,18 +312,19 @@ def ledger_away(file: Path) -> Iterator[None]:
 def test_a_lease_is_kept_and_what_was_done_is_settled_once_a_ledger_that_was_away_is_back(
     make_story: Callable[..., Story], tmp_path: Path
 ) -> None:
-    story = make_story(furnishing=Furnishing(lease=timedelta(seconds=1.5)))
+    file = tmp_path / "ledger.db"
+    story = make_story(ledger_url=f"sqlite:///{file}", furnishing=Furnishing(lease=timedelta(seconds=1.5)))
     story.away = {Belt.PUBLISHER}
     story.mira.labels()
     shop, claim = story.shops[Belt.PUBLISHER], story.claim("look_up_authority")
     trace = Trace(claim.run, Belt.PUBLISHER, claim.effect_id)
     facts, outcome = DUTIES[type(claim.effect)](shop, claim, trace)
     with tasks._lease_kept(shop, claim, trace):
-        with ledger_away(tmp_path / "ledger.db"):
+        with ledger_away(file):
             time.sleep(0.7)
         time.sleep(1.0)
         assert trace.wanted() and claim.effect_id not in story.ledger.owed(Belt.PUBLISHER, story.now())
-        with ledger_away(tmp_path / "ledger.db"):
+        with ledger_away(file):
             settling = threading.Thread(target=tasks._settle, args=(shop, claim, facts, outcome))
             settling.start()
             time.sleep(0.2)
