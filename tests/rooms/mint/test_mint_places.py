@@ -9,6 +9,7 @@ import pytest
 from app.core.belts import REACH, Belt, EffectKind
 from app.core.run import Closed
 from tests.rooms.mint.test_watching import Post
+from worker.mint.mint import WORDS_SECONDS
 from worker.mint.rules import lacking
 from worker.mint.wire import Denied, Watch
 from worker.rereading import GONE_AFTER, INTERVAL, Rereading
@@ -51,7 +52,9 @@ def test_a_permission_that_was_taken_away_is_named_with_what_to_do(desk: Any, ki
     desk.control.set_installation_permissions("acme", granted)
     answer = desk.ask(claim)
     assert isinstance(answer, Denied) and answer.reason.endswith(f"it lacks {words}."), answer
-    assert f"Give the App `{words}`" in answer.remedy and answer.retry_after is None
+    assert f"Give the App `{words}`" in answer.remedy
+    # Words have no other place where they could be said, and wait for it.
+    assert answer.retry_after == (WORDS_SECONDS if kind is EffectKind.SAY else None)
     assert desk.living() == []
 
 

@@ -282,11 +282,12 @@ def test_a_pull_request_that_ends_says_whether_it_was_merged(pull: dict[str, Any
     assert isinstance(news.fact, f.PullRequestEnded) and news.fact.merged is merged
 
 
-def test_a_renamed_repository_is_known_by_its_new_name_and_nothing_else_happens() -> None:
+def test_a_renamed_repository_is_known_by_its_new_name_and_a_transferred_one_is_looked_at_at_once() -> None:
     renamed = {"id": 501, "full_name": "mira/lengths"}
     for action in ("renamed", "transferred"):
         news = the_news("repository", {"action": action, "repository": renamed, "installation": {"id": 901}})
-        assert news == News(OnRepository(501), None, Seen(501, "mira/lengths", 901))
+        seen = Seen(501, "mira/lengths", 901)
+        assert news == News(OnRepository(501), None, seen, hurry=action == "transferred")
 
 
 def test_what_is_out_of_reach_for_good_says_how() -> None:
