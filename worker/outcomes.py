@@ -41,7 +41,7 @@ MOST_WAITS = 400
 """Times that one effect may wait for something outside before it is abandoned with words: by `rested`, over a day."""
 
 WAIT_SECONDS_AT_MOST = 1_800.0
-"""How far the pause between two looks grows, where nobody said that it is to be longer."""
+"""How far the pause between two looks grows, where nobody said that it is to be longer or shorter."""
 
 
 @dataclass(frozen=True)
@@ -215,11 +215,11 @@ def may_wait(claim: Claim) -> bool:
     return claim.postponements < MOST_WAITS or isinstance(claim.state, Approved | Built)
 
 
-def rested(seconds: float, before: int) -> timedelta:
+def rested(seconds: float, before: int, most: float = WAIT_SECONDS_AT_MOST) -> timedelta:
     """The pause where one of `seconds` is right at first: what lasts is asked about less often. `before`: pauses that
     this effect had. 400 of them from 5 s on are 28 hours, from 20 s on nearly five days: what is mended by then costs
     nobody anything."""
-    return timedelta(seconds=max(seconds, min(seconds * (1 + before / 4), WAIT_SECONDS_AT_MOST)))
+    return timedelta(seconds=max(seconds, min(seconds * (1 + before / 4), most)))
 
 
 def rest_of(decided: Wait | Outage, claim: Claim) -> timedelta | None:
@@ -229,7 +229,7 @@ def rest_of(decided: Wait | Outage, claim: Claim) -> timedelta | None:
             # The plan is kept for as long as its approval stands; its expiry ends the waiting.
             return timedelta(seconds=seconds)
         case MintAway(seconds):
-            return timedelta(seconds=min(seconds * (1 + claim.postponements), MINT_SECONDS_AT_MOST))
+            return rested(seconds, claim.postponements, MINT_SECONDS_AT_MOST)
         case Outage() if _ends_unheard(claim.effect) and may_wait(claim):
             return rested(OUTAGE_SECONDS, claim.postponements)
         case Wait(seconds) if may_wait(claim):

@@ -191,29 +191,23 @@ def _refused(status: int, because: str, sentence: str) -> Answer:
     return Answer(status, because, {"refused": sentence})
 
 
+def _for_now(refusal: Answer) -> Answer:
+    """It, and that the same is to be sent again."""
+    return replace(refusal, headers=((b"retry-after", RETRY_AFTER),))
+
+
 _FORGED = _refused(401, "signature", "The signature does not fit the body.")
 _UNSIGNED = _refused(401, "signature", "X-Hub-Signature-256 is missing or is not sha256= and 64 hex digits.")
 _TOO_LARGE = _refused(413, "too_large", "The body is over 25 MB, and GitHub sends nothing of that size.")
 _TOO_SLOW = _refused(408, "too_slow", "The body did not arrive in time.")
-_NO_ROOM = replace(
-    _refused(503, "no_room", "Too many large deliveries are coming in; send this one again."),
-    headers=((b"retry-after", RETRY_AFTER),),
+_NO_ROOM = _for_now(_refused(503, "no_room", "Too many large deliveries are coming in; send this one again."))
+_NOT_RECORDED = _for_now(_refused(503, "not_recorded", "The ledger could not record this delivery; send it again."))
+_NO_ANSWER = _for_now(_refused(503, "no_answer", "The ledger did not answer in time; send this delivery again."))
+_NO_TURN = _for_now(
+    _refused(503, "no_turn", "Too much waits for the ledger, which does not answer; send this delivery again.")
 )
-_NOT_RECORDED = replace(
-    _refused(503, "not_recorded", "The ledger could not record this delivery; send it again."),
-    headers=((b"retry-after", RETRY_AFTER),),
-)
-_NO_ANSWER = replace(
-    _refused(503, "no_answer", "The ledger did not answer in time; send this delivery again."),
-    headers=((b"retry-after", RETRY_AFTER),),
-)
-_NO_TURN = replace(
-    _refused(503, "no_turn", "Too much waits for the ledger, which does not answer; send this delivery again."),
-    headers=((b"retry-after", RETRY_AFTER),),
-)
-_LEFT_TO_NEWER = replace(
-    _refused(503, "left_to_newer", "It concerns a run with which a newer version went on; send it again to that one."),
-    headers=((b"retry-after", RETRY_AFTER),),
+_LEFT_TO_NEWER = _for_now(
+    _refused(503, "left_to_newer", "It concerns a run with which a newer version went on; send it again to that one.")
 )
 
 
